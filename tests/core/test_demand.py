@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trimtab.core.demand import checkpoint, demand_of, demands
+from tests.core.build import per_second, total
+from trimtab.core.demand import checkpoint, demand_of, demands, keys_of
 from trimtab.core.demand.log import DemandLog, code_of, codes_of, values_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Missing, Observation, Pod, PodSamples, Reason, TotalSample
@@ -268,3 +269,24 @@ def test_exact_mode_draws_no_line_over_two_numbers_of_pods() -> None:
     after = [look(second, "ab", 0.6) for second in range(600, 1200, 15)]
     assert all(isinstance(answer, Missing) for answer in after[:20])
     assert set(after[20:]) == {60.0}
+
+
+def test_what_another_leader_observed_last_is_as_if_it_had_been_noted_here() -> None:
+    """The next leader knows the same minutes and the same observations, and the start-ups that were seen."""
+    policy = per_second(10.0, forecast=ForecastChoice(model="seasonal"))
+    first, second = DemandForecasts(), DemandForecasts()
+    for number in range(80):
+        at = AT + 15.0 * number
+        first.note("one", policy, replace(total(4, 50.0 + number % 7), at=at))
+    end = AT + 15.0 * 79
+    left = msgspec.json.decode(
+        msgspec.json.encode(first.recent_of("one", policy, end, (31.24,), (0.0,))), type=checkpoint.RecentDemand
+    )
+    second.note("one", policy, replace(total(4, 50.0), at=end + 90.0))
+    second.load("one", policy, left)
+    (key,) = keys_of("one", policy)
+    minutes = np.arange(int(end // 60) - 13, int(end // 60) + 1)
+    assert second.log.at_minutes([key], minutes) == pytest.approx(first.log.at_minutes([key], minutes), rel=1e-3)
+    known, other = (each.log.recent(key, end, 890.0) for each in (first, second))
+    assert other.times == pytest.approx(known.times, abs=0.06) and other.values == pytest.approx(known.values, rel=1e-3)
+    assert left.startups_s == (31.2,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -182,6 +184,42 @@ def test_pods_at_their_limit_are_never_fewer_than_the_target_or_the_price_ask_fo
     target = replace(policy, objective=None, forecast=None)
     found = replicas(policy, seen)
     assert found >= max(replicas(policy, free), replicas(target, replace(seen, forecasts=())), 4)
+
+
+@given(
+    loads=st.tuples(st.floats(0.05, 4.0), st.floats(0.05, 4.0)),
+    limit=st.floats(0.6, 3.0),
+    percent=st.integers(20, 290),
+    expected=st.floats(0.0, 60.0),
+    price=st.floats(1.0, 1000.0),
+)
+def test_more_load_never_yields_fewer_pods(
+    loads: tuple[float, float], limit: float, percent: int, expected: float, price: float
+) -> None:
+    """Of what is asked for, no more is measured than pods may use: at the limit the target counts as well."""
+    policy, target = priced(price, percent), priced(price, percent, objective=None, forecast=None)
+
+    def seen(load: float) -> Observation:
+        return replace(saturated(min(load, limit), limit), forecasts=(expecting(expected),))
+
+    less, more = (seen(load) for load in sorted(loads))
+    assert replicas(policy, less) <= replicas(policy, more)
+    if max(loads) >= limit:
+        assert replicas(policy, more) >= replicas(target, replace(more, forecasts=()))
+
+
+BEING_READ = Missing(reason=Reason.BEING_READ)
+
+
+@given(load=st.floats(0.1, 60.0), count=st.integers(1, 40), window_s=st.sampled_from((0.0, 300.0)))
+def test_while_a_new_leader_reads_history_no_pod_goes_and_what_the_load_needs_is_there(
+    load: float, count: int, window_s: float
+) -> None:
+    """The price raises to what the load needs at the service level, however much more the target would ask for."""
+    policy = priced(settle=(Stabilise(down_s=window_s),), percent=30)
+    assert replicas(policy, seeing(count, load, BEING_READ)) == max(count, ceil(load / 0.8 - 1e-9))
+    plain = replace(policy, objective=None)
+    assert replicas(plain, seeing(count, load, BEING_READ)) >= max(count, replicas(plain, seeing(count, load, SILENT)))
 
 
 def test_a_metric_without_a_request_is_counted_by_its_target() -> None:

@@ -25,6 +25,7 @@ class Reason(enum.StrEnum):
     UNSUPPORTED = "Unsupported"  # a metric type nobody knows
     NOT_ENOUGH_HISTORY = "NotEnoughHistory"
     NOT_PREDICTABLE = "NotPredictable"
+    BEING_READ = "BeingRead"  # a new leader does not know yet what the one before knew
     EXPIRED = "Expired"
     NOT_CONFIGURED = "NotConfigured"
 

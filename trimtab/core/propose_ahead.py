@@ -27,6 +27,8 @@ def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing,
     assert policy.forecast is not None
     source = f"{signal.metric.label} forecast"
     if isinstance(forecast, Missing):
+        if forecast.reason is Reason.BEING_READ:  # what it asked for until now stays
+            return Proposal(source=source, replicas=seen.spec_replicas, forecast=True)
         return Proposal(source=source, replicas=forecast, forecast=True)
     if seen.at >= forecast.expires_at:
         expired = Missing(reason=Reason.EXPIRED, since=forecast.expires_at)

@@ -1,8 +1,9 @@
 """propose_priced: with an objective, the pods that each load is worth, in the place of what its target asks for.
 
 Never fewer than the load needs now at the service level. Where a forecast is silent, the target decides, as without an
-objective. Where pods use all they may have, more load may be asked for than is measured: the price decides, but never
-for fewer pods than the target asks for or than there are.
+objective. While a new leader reads what the one before knew, no pod goes. Where pods use all they may have, more load
+may be asked for than is measured: the price decides, but never for fewer pods than the target asks for or than there
+are.
 """
 
 from __future__ import annotations
@@ -46,13 +47,16 @@ def _priced(
     later: Proposal,
 ) -> tuple[Proposal, Proposal] | Missing:
     """What one load needs now, and what it is worth by the time a pod could serve."""
-    if isinstance(forecast, Missing) or isinstance(later.replicas, Missing) or isinstance(now.replicas, Missing):
+    if isinstance(later.replicas, Missing) or isinstance(now.replicas, Missing):
         return Missing(reason=Reason.NOT_PREDICTABLE)
     demand, carries = demand_of(sample, seen.pods), full_load(policy, signal, seen)
     if demand is None or isinstance(carries, Missing):
         return Missing(reason=Reason.ABSENT)
     load = demand / carries
     need = ceil(load / objective.service_level - 1e-9)
+    if isinstance(forecast, Missing):  # it is being read: `later` asks for what is there
+        least = max(need, now.number()) if saturated(signal, sample, seen) else need
+        return replace(now, replicas=least, ratio=None, load_pods=load), later
     band = _worth(objective, forecast, carries, seen.spec_replicas)
     if saturated(signal, sample, seen):
         least = max(need, band, now.number(), seen.spec_replicas)

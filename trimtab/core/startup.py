@@ -93,6 +93,12 @@ def not_looked_for_a_while(log: StartupLog) -> StartupLog:
     return replace(log, waiting=frozenset(), known=frozenset())
 
 
+def after_others(log: StartupLog, times_s: tuple[float, ...], waits_s: tuple[float, ...]) -> StartupLog:
+    """The start-ups that another operator saw come before our own."""
+    witnessed, waits = (*times_s, *log.witnessed), (*waits_s, *log.waits)
+    return replace(log, witnessed=witnessed[-KEPT:], waits=waits[-KEPT:])
+
+
 def startup_of(log: StartupLog, at: float) -> Startup | Missing:
     """Quantiles over the start-ups that were witnessed; over the assumed ones only while there are none."""
     return startup(log.witnessed or log.assumed, at, log.waits)

@@ -267,6 +267,7 @@ class Operator:
             async with asyncio.timeout(LAST_TICK_S):
                 await self._ticking.acquire()
                 await self.ticker.teller.finish()
+                await self.ticker.last_minutes.write(self.clock.now())
 
     async def _close(self) -> None:
         self.freeze.close()
@@ -276,6 +277,7 @@ class Operator:
         self.forecasts.close()
         self.ticker.tuning.close()
         self.ticker.levels.close()
+        self.ticker.last_minutes.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()

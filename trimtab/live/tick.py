@@ -16,6 +16,7 @@ from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
+from trimtab.core.tuned import down_window
 from trimtab.errors import ClusterUnavailable
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act.apply import apply, unwritten
@@ -26,13 +27,15 @@ from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom, refused_pods
 from trimtab.live.look import conflict, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.hold import hold_decreases
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.stale_view import stale_view_vetoes
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.measure.bounded_queries import patience
 from trimtab.live.measure.checkpoint import Checkpoints
-from trimtab.live.measure.forecasts import Forecasts
+from trimtab.live.measure.forecasts import LONGEST_READ_S, Forecasts
 from trimtab.live.measure.gather import Gather, Wanted
+from trimtab.live.measure.recent import LastMinutes
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.record import DecisionLog, Recorder
@@ -77,12 +80,18 @@ class Ticker:
         self.recorder = Recorder(telemetry, journal)
         self.tuning = NightlyTuning(forecasts, checkpoints)
         self.levels = levels or LatencyLevels()
+        self.last_minutes = LastMinutes(checkpoints.stored, cluster.shard.lease, forecasts)
+        self._readers = [self.last_minutes, checkpoints, *([forecasts.past] if forecasts.past else [])]
+        for reader in self._readers[1:]:
+            reader.after = self.last_minutes
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
         self.notes = act_floor.ForecastNotes()
         self.clock_trouble = ""  # which clock is wrong
         self._last_targets: dict[str, str | None] = {}  # by object, when we last led
+        self._taken_over_at: dict[str, float] = {}  # objects that somebody served before us
+        self._unread: dict[str, ObjectTick] = {}  # those whose history was still being read in this tick
 
     async def tick(self, at: float) -> None:
         """Evaluate every object once. `at` is now for the whole tick: nothing below reads the clock.
@@ -116,7 +125,9 @@ class Ticker:
         for part in (*parts, self.notes, self.levels):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
-        self._last_targets = {uid: target for uid, target in self._last_targets.items() if uid in uids}
+        for remembered in (self._last_targets, self._taken_over_at):
+            for uid in remembered.keys() - uids:
+                del remembered[uid]
 
     async def _compile(self, objects: Sequence[ServedObject], at: float) -> list[Subject]:
         return await self.guard.each_at_once(partial(self._compile_one, at), objects, at)
@@ -133,6 +144,8 @@ class Ticker:
         measured = await self.gather.gather([_wanted(tick) for tick in ticks], at, namespaces)
         kills = {tick.target.uid: tick.memory.oom_kills for tick in sized if tick.memory.oom_kills}
         self.usage.look(targets, measured.usage, at, kills)
+        self._unread = {}
+        self.last_minutes.read_once(ticks, at)
         self.checkpoints.follow(ticks, at)
         self.forecasts.read_back(ticks, at)
         return {tick.subject.uid: samples for tick, samples in zip(ticks, measured.samples, strict=True)}
@@ -141,7 +154,7 @@ class Ticker:
         self, ticks: list[ObjectTick], samples: dict[str, tuple[Samples | Missing, ...]], at: float
     ) -> list[ObjectTick]:
         decided = await self.guard.each_at_once(partial(self._decide_one, samples, Headroom(self.cluster)), ticks, at)
-        self.forecasts.follow()
+        self.forecasts.follow(self._readers if self._unread else (), self._whole)
         return decided
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
@@ -184,6 +197,7 @@ class Ticker:
             notes = await self.guard.each_at_once(self.recorder.note, done, at)
             self.recorder.record(done, notes)
             nights = await self.guard.each_at_once(partial(self.tuning.note, at=at), done, at)
+            self.last_minutes.keep(at)
             self.tuning.follow(done, [tick for tick in nights if tick], at)
             self.levels.follow([tick.subject for tick in done], at)
         finally:
@@ -226,6 +240,8 @@ class Ticker:
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
         known, status = self._memories.get(subject.uid), subject.object.status
         first = known is None
+        if first and ("memory" in status or floor.is_ours(subject.object)):
+            self._taken_over_at.setdefault(subject.uid, at)
         known = known or memory.read(status, at, target.replicas, str(subject.name))
         if {known.target, self._last_targets.pop(subject.uid, None)} - {None, target.ref}:
             self.forecasts.begin_anew(subject.uid)
@@ -249,7 +265,7 @@ class Ticker:
         )
         for latency in samples[subject.uid][len(subject.policy.signals) :]:
             self.levels.note(subject, seen, latency)
-        seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
+        seen = replace(seen, forecasts=self.forecasts.look(subject, seen, self._is_reading(tick)))
         tick = _decided(tick, seen)
         change = tick.decision.change
         blocked = headroom.vetoes(subject, target, seen.sizes, change)
@@ -261,7 +277,32 @@ class Ticker:
         breaker = self.breaker.vetoes(subject.name.namespace, at)
         stale = stale_view_vetoes(self.cluster, subject, tick.target, tick.seen.pods)
         refused = refused_pods(tick.target)
-        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker + refused
+        own = revert.veto(tick.memory, at) + self._as_new_leader(tick)
+        return conflict.vetoes(tick.claims) + own + stale + breaker + refused
+
+    def _is_reading(self, tick: ObjectTick) -> bool:
+        """Whether somebody served it before us, and what that operator knew is still being read."""
+        since = self._taken_over_at.get(tick.subject.uid)
+        if since is None or not 0.0 <= tick.seen.at - since < LONGEST_READ_S or self._has_history(tick):
+            return False
+        self._unread[tick.subject.uid] = tick
+        return True
+
+    def _has_history(self, tick: ObjectTick) -> bool:
+        kept = self.checkpoints.has_read(tick.subject.uid)
+        had_all = self.checkpoints.has_found(tick.subject.uid)  # else Prometheus may remember it
+        return self.last_minutes.was_read and kept and (had_all or self.forecasts.has_read(tick))
+
+    def _whole(self) -> set[str]:
+        return {uid for uid, tick in self._unread.items() if self._has_history(tick)}
+
+    def _as_new_leader(self, tick: ObjectTick) -> tuple[Veto, ...]:
+        """Where a price decides, no rule of the policy looks back: for one window a new leader lets no pod go."""
+        policy, since = tick.subject.policy, self._taken_over_at.get(tick.subject.uid)
+        if policy.objective is None or since is None:
+            return ()
+        detail = "a new leader lets nothing go for one stabilization window"
+        return hold_decreases(policy, tick.seen, since + down_window(policy.settle), "NewLeader", detail)
 
     async def _act_on(self, tick: ObjectTick) -> ObjectTick:
         """Write the change, if this object may; remember it only after the write succeeded."""
@@ -330,6 +371,8 @@ class Ticker:
         """
         self._last_targets |= {uid: known.target for uid, known in self._memories.items()}
         self._memories.clear()
+        self._taken_over_at.clear()
+        self.last_minutes.take_over()
         self.usage.take_over(others_led=term != self._term)
         self.checkpoints.take_over()
         self.forecasts.take_over()

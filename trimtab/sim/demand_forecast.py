@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from trimtab.core.demand.checkpoint import RecentDemand
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Missing, Observation, Pod, TotalSample
-from trimtab.core.startup import StartupLog, startup, startup_of, watch
+from trimtab.core.startup import StartupLog, after_others, startup, startup_of, watch
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Policy, TotalAverage
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -17,7 +18,7 @@ from trimtab.sim.grid import STEP_S, delay_steps
 from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 OWNER = "simulated"
-CHECKPOINT_S = 600.0  # as the operator writes them
+CHECKPOINT_S, RECENT_S = 600.0, 60.0  # as the operator writes them
 
 
 class SimulatedForecasts:
@@ -25,12 +26,12 @@ class SimulatedForecasts:
 
     def __init__(self, policy: Policy, keeps: bool = False) -> None:
         self.policy, self.keeps = policy, keeps
-        self._stored = b""
+        self._stored, self._recent = b"", RecentDemand(0.0, (), (), {})
         self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self, after_another: bool = False) -> None:
         self._demand, self._startups, self._pods = DemandForecasts(), StartupLog(), tuple[Pod, ...]()
-        self._unread, self._stored_at = self._stored, float("-inf")
+        self._reading, self._stored_at, self._kept_at = after_another, float("-inf"), float("-inf")
 
     def complete(self, seen: Observation, pods: tuple[Pod, ...]) -> Observation:
         """The observation with start-up times and forecasts."""
@@ -38,25 +39,32 @@ class SimulatedForecasts:
             self._startups, self._pods = watch(self._startups, pods), pods
         seen = replace(seen, startup=startup_of(self._startups, seen.at))
         self._demand.note(OWNER, self.policy, seen)
-        return replace(seen, forecasts=self._demand.of(OWNER, self.policy, seen))
-
-    def _store(self, at: float) -> None:
-        if self._stored_at == float("-inf"):
-            self._stored_at = at
-        elif self.keeps and at - self._stored_at >= CHECKPOINT_S:
-            self._stored, self._stored_at = self._demand.save(OWNER, self.policy, at), at
+        return replace(seen, forecasts=self._demand.of(OWNER, self.policy, seen, self._reading))
 
     def after_tick(self, at: float) -> None:
-        """What the operator does between two ticks; after its first one it reads the checkpoint."""
+        """What the operator does between two ticks; after its first one it reads what the one before has left."""
+        if self._reading:
+            self._read()
         self._demand.make_due()
-        if self._unread:
-            self._demand.load(OWNER, self.policy, self._unread)
-            self._unread = b""
-        self._store(at)
+        if self._stored_at == float("-inf"):
+            self._stored_at = self._kept_at = at
+        if self.keeps and at - self._kept_at >= RECENT_S:
+            startups, self._kept_at = (self._startups.witnessed, self._startups.waits), at
+            self._recent = self._demand.recent_of(OWNER, self.policy, at, *startups)
+        if self.keeps and at - self._stored_at >= CHECKPOINT_S:
+            self._stored, self._stored_at = self._demand.save(OWNER, self.policy, at), at
+
+    def _read(self) -> None:
+        self._reading = False
+        self._demand.load(OWNER, self.policy, self._recent)
+        self._startups = after_others(self._startups, self._recent.startups_s, self._recent.waits_s)
+        if self._stored:
+            self._demand.load(OWNER, self.policy, self._stored)
+        self._demand.history_read([OWNER])
 
     def restart(self) -> None:
-        """A new operator knows what the last checkpoint says."""
-        self._begin()
+        """A new operator knows what was left to it."""
+        self._begin(after_another=True)
 
 
 def forecast_demand(

@@ -178,6 +178,19 @@ class DemandLog:
             news = _insert(row, past.times[known], past.values[known]) or news
         return news
 
+    def restore_observations(self, key: str, past: Series) -> None:
+        """Add what another leader observed, as if it had been noted here; our own observations stay."""
+        known = np.isfinite(past.values)
+        if known.any():
+            past = Series(past.times[known], past.values[known])
+            row, minutes = self._row(key), (past.times // MINUTE_S).astype(np.int64)
+            firsts = np.flatnonzero(np.diff(minutes, prepend=-1))
+            means = np.add.reduceat(past.values, firsts) / np.diff(firsts, append=len(minutes))
+            codes = np.zeros(int(minutes[-1] - minutes[0]) + 1, dtype=np.uint16)
+            codes[minutes[firsts] - minutes[0]] = codes_of(means)
+            row.minutes.fill(int(minutes[0]), codes)
+            _insert(row, past.times, past.values)
+
     def known_minutes(self, key: str, first: int, count: int) -> NDArray[np.bool_]:
         """Return which of `count` minutes from `first` on (unix seconds // 60) are known."""
         row = self._rows.get(key)

@@ -84,6 +84,7 @@ _REASONS = {
     Reason.UNSUPPORTED: "this metric type is not known",
     Reason.NOT_ENOUGH_HISTORY: "there is not enough history",
     Reason.NOT_PREDICTABLE: "the series is not predictable",
+    Reason.BEING_READ: "its history is being read",
     Reason.EXPIRED: "the forecast has expired",
     Reason.NOT_CONFIGURED: "nothing is configured",
     Reason.NOT_ALLOWED: "this namespace may not ask for it",

@@ -38,6 +38,7 @@ FIRST_STUDY_COST = 10.0  # a workload without a study costs so many times more
 NO_GLIMPSE: Floats = np.empty((0, 0))
 RESTING = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the pods have just changed")
 NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
+BEING_READ = Missing(reason=Reason.BEING_READ, detail="what the leader before knew is being read")
 
 Answers = tuple[Forecast | Missing, ...]
 
@@ -111,6 +112,8 @@ class DemandForecasts:
         self._studies: dict[str, Study] = {}  # by key
         self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
         self._under_way: dict[str, ForecastWish] = {}  # handed out in a batch, and still wanted
+        self._held: dict[str, ForecastWish] = {}  # of owners whose history is being read
+        self._taken_over: set[str] = set()  # another leader had a forecast for these, and we have none yet
 
     def note(self, owner: str, policy: Policy, seen: Observation) -> None:
         """Remember what each signal demanded."""
@@ -123,13 +126,19 @@ class DemandForecasts:
             if demand is not None:
                 self.log.note(seen.at, key, demand)
 
-    def of(self, owner: str, policy: Policy, seen: Observation) -> Answers:
-        """One for each signal; whatever costs more than a line is asked for and here at a later tick."""
+    def of(self, owner: str, policy: Policy, seen: Observation, reading: bool = False) -> Answers:
+        """One for each signal; whatever costs more than a line is asked for and here at a later tick.
+
+        `reading`: another leader served this owner, and its history is still being read. Then BEING_READ is the
+        answer, until the first forecast from that history is made.
+        """
         choice = policy.forecast
         if choice is None:
             return ()
         wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
         if (in_tick := FORECASTERS[choice.model].in_tick) is not None:
+            if reading and not choice.exact:
+                return (BEING_READ,) * len(wish.keys)
             return tuple(self._in_tick(in_tick, wish)) if self._is_settled(wish) else (RESTING,) * len(wish.keys)
         if FORECASTERS[choice.model].needs_training:
             carries = [full_load(policy, signal, seen) for signal in policy.signals]
@@ -137,10 +146,14 @@ class DemandForecasts:
                 return (unknown,) * len(wish.keys)
             wish = wish._replace(carries=tuple(each for each in carries if not isinstance(each, Missing)))
         wish = wish._replace(horizon_s=FINE_S * ceil(wish.horizon_s / FINE_S))  # alike are made together
+        if reading:
+            self._held[owner] = wish
+            self._taken_over.add(owner)
+            return (BEING_READ,) * len(wish.keys)
         made = self._made.get(owner)
         if made is None or (made.choice, made.keys) != (choice, wish.keys):
             self._asked[owner] = wish
-            return (NOT_MADE_YET,) * len(wish.keys)
+            return (BEING_READ if owner in self._taken_over else NOT_MADE_YET,) * len(wish.keys)
         if seen.at >= made.due:
             self._asked[owner] = wish
         return made.forecasts
@@ -148,7 +161,13 @@ class DemandForecasts:
     @property
     def is_asked(self) -> bool:
         """Somebody waits for a forecast that is made in a batch."""
-        return bool(self._asked)
+        return bool(self._asked or self._held)
+
+    def history_read(self, owners: Collection[str]) -> None:
+        """The first forecasts of these after a takeover can be made now."""
+        for owner in self._held.keys() & owners:
+            self._made.pop(owner, None)
+            self._asked[owner] = self._held.pop(owner)
 
     def batches(self) -> Iterator[ForecastBatch]:
         """What is due, as far as one round may go; who is left out waits for the next."""
@@ -176,6 +195,7 @@ class DemandForecasts:
             forecasts = self._or_dated(wish, tuple(next(rows) for _ in wish.keys))
             if wish.owner in wanted and self._keys.get(wish.owner) == wish.keys:
                 due = min((self._due(wish, *each) for each in zip(wish.keys, forecasts, strict=True)), default=wish.at)
+                self._taken_over.discard(wish.owner)
                 self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
 
     def _or_dated(self, wish: ForecastWish, found: Answers) -> Answers:
@@ -209,14 +229,23 @@ class DemandForecasts:
         """What a new operator needs to go on, in 20 KB at most."""
         return checkpoint.save(self.log, dict(zip(names_of(policy), keys_of(owner, policy), strict=True)), at)
 
-    def load(self, owner: str, policy: Policy, data: bytes) -> None:
-        """What `save` wrote; InvalidInput says what is wrong with it."""
+    def load(self, owner: str, policy: Policy, data: bytes | checkpoint.RecentDemand) -> None:
+        """What `save` wrote or `recent_of` gave; InvalidInput says what is wrong with it."""
         keys = keys_of(owner, policy)
         if self._keys.setdefault(owner, keys) == keys:
-            checkpoint.load(self.log, dict(zip(names_of(policy), keys, strict=True)), data)
+            named = dict(zip(names_of(policy), keys, strict=True))
+            if isinstance(data, bytes):
+                checkpoint.load(self.log, named, data)
+            else:
+                checkpoint.load_recent(self.log, named, data)
             for key in keys:
                 self._studies.pop(key, None)
             self._refresh(owner)
+
+    def recent_of(self, owner: str, policy: Policy, at: float, *startups: Sequence[float]) -> checkpoint.RecentDemand:
+        """What another leader needs to go on at once."""
+        keys = dict(zip(names_of(policy), keys_of(owner, policy), strict=True))
+        return checkpoint.recent_of(self.log, keys, at, *startups)
 
     def clock_set(self) -> None:
         """What was made and learned bears dates of another clock."""
@@ -247,6 +276,8 @@ class DemandForecasts:
         self._made.pop(owner, None)
         self._asked.pop(owner, None)
         self._under_way.pop(owner, None)
+        self._held.pop(owner, None)
+        self._taken_over.discard(owner)
 
     def _forget_keys(self, keys: Collection[str]) -> None:
         self.log.forget(keys)

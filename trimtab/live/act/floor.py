@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.core.explain import missing_text
 from trimtab.core.forecast.horizon import horizon_s
-from trimtab.core.model import Decision, Missing, Observation
+from trimtab.core.model import Decision, Missing, Observation, Reason
 from trimtab.errors import Refused
 from trimtab.kinds.annotations import FORECAST_NOTE, ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.look.cluster import WatchedCluster
@@ -58,7 +58,9 @@ class Moved(NamedTuple):
 
 
 def moved(found: Custom, policy: Policy, seen: Observation, decision: Decision) -> Moved | None:
-    """Return where the decision wants the floor, or None when it is there already."""
+    """Return where the decision wants the floor, or None when it is there already, or what it needs is being read."""
+    if any(isinstance(each, Missing) and each.reason is Reason.BEING_READ for each in seen.forecasts):
+        return None
     if boss := owner(found):
         raise Refused(f"this HPA belongs to {boss}, which would undo a change of its floor: it is left alone")
     floor = read(found)

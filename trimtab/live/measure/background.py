@@ -17,6 +17,7 @@ from trimtab.wire.budget import Queue, Turns
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
+LONGEST_WAIT_S = 30.0  # of one round for another
 MOST_NAMESPACES = 10_000  # of which seconds are counted
 
 
@@ -87,22 +88,38 @@ def in_turns(items: Sequence[Item], of: Callable[[Item], str]) -> list[Item]:
 
 
 class Background:
-    """One round of work at a time beside the ticks, which never wait for it. Ask `idle` before the next `start`."""
+    """One round of work at a time beside the ticks, which never wait for it. Ask `idle` before the next `start`.
+
+    A round begins when that of `after` is over.
+    """
 
     def __init__(self) -> None:
         self._work: asyncio.Task[None] | None = None
+        self.after: Background | None = None
 
     @property
     def idle(self) -> bool:
         return self._work is None or self._work.done()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work = asyncio.create_task(work)
+        self._work = asyncio.create_task(work if self.after is None else self._follow_on(self.after, work))
+
+    async def _follow_on(self, before: Background, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await before.round_over(LONGEST_WAIT_S)
+            await work
+        finally:
+            work.close()
 
     async def finished(self) -> None:
         """The end of what is under way."""
         if self._work is not None:
             await self._work
+
+    async def round_over(self, within_s: float) -> None:
+        """Wait for the end of what is under way, for so long at most."""
+        if self._work is not None:
+            await asyncio.wait([self._work], timeout=within_s)
 
     def close(self) -> None:
         if self._work is not None:

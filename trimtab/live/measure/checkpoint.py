@@ -61,6 +61,7 @@ class Checkpoints(Background):
         self.demand, self.past = demand or DemandForecasts(), past  # without a Prometheus there is no past but this
         self._read: set[str] = set()  # by uid; one that was not read is not written over
         self._failed: set[str] = set()
+        self._found: set[str] = set()  # with demand in it
         self._read_again_at = self._written_at = float("-inf")
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
@@ -70,6 +71,7 @@ class Checkpoints(Background):
         uids = {tick.subject.uid for tick in ticks}
         self._read &= uids
         self._failed &= uids
+        self._found &= uids
         if not self.idle:
             return
         unread = [tick for tick in ticks if tick.subject.uid not in self._read and self._may_read(tick, at)]
@@ -84,11 +86,16 @@ class Checkpoints(Background):
         """
         self.close()
         self._read.clear()
+        self._found.clear()
         self._read_again_at = self._written_at = float("-inf")
 
     def has_read(self, uid: str) -> bool:
         """Whether it is known what was kept of this object."""
         return uid in self._read
+
+    def has_found(self, uid: str) -> bool:
+        """Whether demand of this object was kept."""
+        return uid in self._found
 
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
@@ -163,6 +170,7 @@ class Checkpoints(Background):
             return
         try:
             self.demand.load(subject.uid, subject.policy, text.encode())
+            self._found.add(subject.uid)
         except InvalidInput as error:
             log.warning("%s: its demand starts afresh: %s", subject.name, error)
         if self.past is not None:

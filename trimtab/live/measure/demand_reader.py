@@ -57,6 +57,7 @@ class PastSignal(NamedTuple):
     workload: str  # namespace/Kind/name
     time_range: TimeRange
     born: float  # since when the workload is there, as far as is known
+    is_longest: bool = True  # of what is asked of this signal
 
 
 Found = Callable[[PastSignal, Series], None]
@@ -115,7 +116,8 @@ class DemandReader:
     ) -> set[str]:
         failed: set[str] = set()
         for time_range in (HOUR, DAYS):  # the quick one first
-            some = [signal for signal in signals if signal.time_range is time_range]
+            due = [signal for signal in signals if signal.subject.uid not in failed]
+            some = [signal for signal in due if signal.time_range is time_range]
             metric: Literal["cpu", "memory"]
             for metric in ("cpu", "memory"):
                 failed |= await read_usage(history, metric, some, at, found)

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from trimtab.core.demand import remembers_demand
 from trimtab.core.forecast.demand_forecasts import BatchAnswers, DemandForecasts, ForecastBatch, make
 from trimtab.core.forecast.forecaster import unpredictable
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
-from trimtab.core.startup import StartupLog, as_of, not_looked_for_a_while, startup_of, watch
+from trimtab.core.startup import StartupLog, after_others, as_of, not_looked_for_a_while, startup_of, watch
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
 from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.object_tick import ObjectTick
 
+SHORT_WAIT_S = 5.0  # of all forecasts for the history of some
+LONGEST_READ_S = 300.0  # after a takeover: then what is known has to do
 log = logging.getLogger(__name__)
 
 
@@ -55,13 +57,27 @@ class Forecasts(Background):
     def startup(self, workload: str, at: float) -> Startup | Missing:
         return as_of(self._startups.get(workload, NOTHING_NOTED).usual, at)
 
-    def look(self, subject: Subject, seen: Observation) -> tuple[Forecast | Missing, ...]:
-        """Remember what each signal measured; what is expected, one for each of them."""
+    def witnessed(self, workload: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The start-ups that were seen and how long pods waited for a node, in seconds, oldest first."""
+        log = self._startups.get(workload, NOTHING_NOTED).log
+        return log.witnessed, log.waits
+
+    def take_up_startups(self, workload: str, times_s: tuple[float, ...], waits_s: tuple[float, ...]) -> None:
+        """Those that another leader saw come before our own."""
+        noted = self._startups.get(workload, NOTHING_NOTED)
+        known = after_others(noted.log, times_s, waits_s)
+        self._startups[workload] = noted._replace(log=known, usual=startup_of(known, 0.0))
+
+    def look(self, subject: Subject, seen: Observation, reading: bool = False) -> tuple[Forecast | Missing, ...]:
+        """Remember what each signal measured; what is expected, one for each of them.
+
+        `reading`: another leader served it, and what that one knew is still being read.
+        """
         if remembers_demand(subject.policy):
             self.demand.note(subject.uid, subject.policy, seen)
         if subject.policy.forecast is None:
             return ()
-        return self.demand.of(subject.uid, subject.policy, seen)
+        return self.demand.of(subject.uid, subject.policy, seen, reading)
 
     def read_back(self, ticks: Sequence[ObjectTick], at: float) -> None:
         """The past of objects that are new, where somebody remembers it."""
@@ -89,10 +105,14 @@ class Forecasts(Background):
         if self.past is not None:
             self.past.begin_anew(owner)
 
-    def follow(self) -> None:
-        """After each tick: make what is due, unless the last round is still at it."""
+    def follow(self, readers: Sequence[Background] = (), whole: Callable[[], Collection[str]] = tuple) -> None:
+        """After each tick: make what is due, unless the last round is still at it.
+
+        After a takeover what `readers` are reading is waited for, so that the first forecasts of those whose history is
+        `whole` then are there at the second tick.
+        """
         if self.demand.is_asked and self.idle:
-            self.start(self._make())
+            self.start(self._make(readers, whole))
 
     def close(self) -> None:
         if self.past is not None:
@@ -106,7 +126,10 @@ class Forecasts(Background):
         for workload in self._startups.keys() - self._workloads.values():
             del self._startups[workload]
 
-    async def _make(self) -> None:
+    async def _make(self, readers: Sequence[Background], whole: Callable[[], Collection[str]]) -> None:
+        for reader in readers:
+            await reader.round_over(SHORT_WAIT_S)
+        self.demand.history_read(whole())
         for batch in self.demand.batches():
             try:
                 self.demand.put(batch, await asyncio.to_thread(make, batch))

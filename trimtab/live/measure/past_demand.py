@@ -177,7 +177,7 @@ class PastDemand(Background):
     def _take(self, signal: PastSignal, past: Series, at: float) -> None:
         subject, (span_s, step_s) = signal.subject, signal.time_range
         asked = AskedPast(at, span_s, step_s, signal.time_range.late_s, signal.born)
-        if is_whole(past, asked, self.demand.log, signal.key):
+        if signal.is_longest and is_whole(past, asked, self.demand.log, signal.key):
             self._whole.add(signal.key)
         self.demand.restore(subject.uid, subject.policy, signal.key, past, step_s)
 
@@ -217,10 +217,14 @@ def _signals(tick: ObjectTick) -> list[PastSignal]:
     subject, target = tick.subject, tick.target
     forecast, tuning = subject.policy.forecast, subject.policy.tuning
     only_a_line = forecast is not None and forecast.model == "linear" and tuning.mode is TuningMode.OFF
-    time_range = HOUR if only_a_line else DAYS
+    time_ranges = (HOUR,) if only_a_line else (HOUR, DAYS)
     workload = f"{target.namespace}/{target.resource.kind}/{target.name}"
-    pairs = zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True)
-    return [PastSignal(subject, key, signal.metric, workload, time_range, _born(tick)) for key, signal in pairs]
+    pairs = list(zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True))
+    return [
+        PastSignal(subject, key, signal.metric, workload, each, _born(tick), each is time_ranges[-1])
+        for each in time_ranges
+        for key, signal in pairs
+    ]
 
 
 def _born(tick: ObjectTick) -> float:

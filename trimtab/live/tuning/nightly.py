@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.bounds_in_force import bounds_at
 from trimtab.core.demand import keys_of
 from trimtab.core.explain.tuning import gain_text, settings_text
 from trimtab.core.model import Observation, Startup, Veto
@@ -29,6 +28,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kinds.annotations import TUNING_UNDO
 from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.meta import seconds_of
+from trimtab.live.look.hold import hold_decreases
 from trimtab.live.look.memory import ObjectMemory, TuningMemory
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background, in_turns
@@ -39,7 +39,7 @@ from trimtab.live.tell.status_writer import Happening
 from trimtab.live.tuning.lived import LivedDays
 from trimtab.live.tuning.night_time import night_of
 from trimtab.live.tuning.rollout import StoredRollout
-from trimtab.policy import Axis, Direction, Policy, TuningMode
+from trimtab.policy import Policy, TuningMode
 
 Tuner = Callable[[Iterator[NightCase], int], Awaitable[list[Verdict]]]
 REST_S = 7 * 86400.0  # after a rollback
@@ -110,14 +110,8 @@ class NightlyTuning(Background):
 
     def vetoes(self, subject: Subject, seen: Observation) -> tuple[Veto, ...]:
         """After other settings came in force nothing shrinks for one stabilization window."""
-        until = self._holds.get(subject.uid)
-        if until is None or seen.spec_replicas > bounds_at(subject.policy.bounds, seen.at).most:
-            return ()
-        if seen.at >= until:
-            del self._holds[subject.uid]
-            return ()
         detail = "other settings came in force: nothing shrinks for one stabilization window"
-        return (Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="TuningChanged", detail=detail, until=until),)
+        return hold_decreases(subject.policy, seen, self._holds.get(subject.uid, 0.0), "TuningChanged", detail)
 
     def note(self, tick: ObjectTick, at: float) -> ObjectTick | None:
         """Count what was lived; the tick, where its night has come."""
