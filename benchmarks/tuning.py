@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from trimtab.bench.baselines import hpa
 from trimtab.cli.night_process import in_child
 from trimtab.core.nights import NightCase, VerdictKind
+from trimtab.core.overload import Yardstick
 from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Tuning, TuningMode
 from trimtab.sim.generate import SHAPES, generate
 
@@ -44,7 +45,7 @@ def cases(count: int) -> Iterator[NightCase]:
             policy=policy,
             start=0.0,
             demand=demand,
-            pod_capacity=1.0,
+            pod=Yardstick(request=1.0, level=0.8, limit=1.0),
             startup_s=120.0,
         )
 

@@ -400,7 +400,20 @@ class RoundUp(Record, frozen=True):
 Rule = StabiliseMax | Stabilise | UpLimit | Rate | Velocity | MaxFactor | MinFactor | Cooldown | Delay | RoundUp
 
 
-# The objective
+# The level above which a pod is overloaded (`core.overload`), and the objective
+
+
+SLO = 0.8  # the share of a limit up to which a pod still answers in time
+
+
+def level_of(request: float, limit: float | None) -> float:
+    """Return the CPU above which a container is overloaded."""
+    return request if limit is None else min(request, SLO * limit)
+
+
+def limit_sets_level(request: float, limit: float | None) -> bool:
+    """Return whether a larger size of these pods carries more: elsewhere they can burst already."""
+    return limit is not None and SLO * limit <= request * (1.0 + 1e-9)
 
 
 START_SHARE, BRIDGED_START_SHARE = 0.25, 0.125
@@ -421,13 +434,14 @@ class LatencyPromise(Record, frozen=True):
 class Objective(Record, frozen=True):
     """How many pod-minutes you would pay to avoid one pod-minute of overloaded traffic.
 
-    A pod is overloaded above its service level. Starting a pod uses only a share of the price, because the pod may
-    turn out not to be needed; with a bridge half of that share, because ready pods can carry more meanwhile. `settle`
-    holds only the rules the user wrote: the defaults of Kubernetes suit a target, not a price.
+    A pod is overloaded above `service_level`, a share of its request; None: above its level (`core.overload`).
+    Starting a pod uses only a share of the price, because the pod may turn out not to be needed; with a bridge half of
+    that share, because ready pods can carry more meanwhile. `settle` holds only the rules the user wrote: the defaults
+    of Kubernetes suit a target, not a price.
     """
 
     price: float = 32.0
-    service_level: float = 0.8
+    service_level: float | None = None
     start_share: float = START_SHARE
     keep_share: float = 1.0
     settle: tuple[Rule, ...] = ()
@@ -438,7 +452,8 @@ class Objective(Record, frozen=True):
         for share in (self.start_share, self.keep_share):
             require(0.0 < share < 1e6, "objective.shares", share, "give a share of the price above zero")
         level = self.service_level
-        require(0.0 < level <= 1.0, "objective.serviceLevel", level, "give a share of a pod above 0, at most 1")
+        fix = "give a share of a pod's request above 0"
+        require(level is None or 0.0 < level < 100.0, "objective.serviceLevel", level, fix)
 
 
 # One plan from replicas and sizes (stage `blend`)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.explain import rule_text
-from trimtab.core.model import Decision, Forecast, Missing, Observation, Pod, PodSamples, Step
-from trimtab.core.requests import USUAL_TARGET
-from trimtab.policy import Axis, ForecastChoice, PodAverage, Policy, Signal, Size, TotalAverage, Utilization
+from msgspec.structs import replace
 
-SLO = 0.8  # the service level where no objective says another
+from trimtab.core.explain import rule_text
+from trimtab.core.model import Decision, Forecast, Missing, Observation, PodSamples, Step
+from trimtab.core.overload import Yardstick, yardstick
+from trimtab.policy import Axis, ForecastChoice, Policy, Size
 
 
 class ObjectName(NamedTuple):
@@ -36,7 +36,7 @@ class Tick(NamedTuple):
     ready: int
     value: float | None
     load: float | None = None
-    capacity: float | None = None  # the load that ready pods carry within the service level
+    capacity: float | None = None  # the load above which ready pods are overloaded
     forecast_low: float | None = None
     forecast: float | None = None
     forecast_high: float | None = None
@@ -76,17 +76,12 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
 def ready_and_capacity(
     policy: Policy, seen: Observation, decision: Decision, ready: int | None = None
 ) -> tuple[int, float | None]:
-    """Pods that serve, and the load that they carry within the service level, with their bridge."""
+    """Pods that serve, and the load above which they are overloaded, with their bridge."""
     serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
     if ready is None:
         ready = len(serving) if seen.pods else seen.status_replicas
-    each = pod_capacity(policy, serving)
-    return ready, None if each is None else service_level(policy) * ready * each * decision.plan.bridge
-
-
-def service_level(policy: Policy) -> float:
-    """The highest share of what a pod carries at which it still answers in time."""
-    return SLO if policy.objective is None else policy.objective.service_level
+    pod = yardstick(policy, policy.signals[0], replace(seen, pods=tuple(serving))) if policy.signals else None
+    return ready, ready * pod.level * decision.plan.bridge if isinstance(pod, Yardstick) else None
 
 
 def load_of(seen: Observation) -> float | None:
@@ -100,23 +95,6 @@ def _load(seen: Observation) -> tuple[float | None, float | None]:
     if sample is None or isinstance(sample, Missing):
         return None, None
     return sum(sample.values.values()) if isinstance(sample, PodSamples) else sample.value, sample.at
-
-
-def pod_capacity(policy: Policy, serving: list[Pod]) -> float | None:
-    """What one pod carries at 100 %; None where the first signal does not speak of pods."""
-    signal = policy.signals[0] if policy.signals else None
-    if isinstance(signal, PodAverage | TotalAverage):
-        return signal.target / USUAL_TARGET
-    if isinstance(signal, Utilization) and serving:
-        requests = [_request(signal, pod) for pod in serving]
-        known = [request for request in requests if request]
-        return sum(known) / len(known) if known else None
-    return None
-
-
-def _request(signal: Signal, pod: Pod) -> float | None:
-    size = pod.containers.get(signal.metric.container, Size()) if signal.metric.container else pod.requests
-    return size.cpu_cores if signal.metric.name == "cpu" else size.memory_bytes
 
 
 def _pod_size(seen: Observation) -> Size:

@@ -150,7 +150,7 @@ def test_with_compare_other_files_are_read_for_their_workloads_alone(tmp_path: P
     arguments = ("--load", "generate:bursty,days=1,peak=20", "-o", "json")
     found = json.loads(invoke("backtest", "--compare", *map(str, sides), "-f", str(beside), *arguments).stdout)
     assert [policy["name"] for policy in found["policies"]] == ["web (a)", "web (b)"]
-    assert any("one pod carries 2 at 100 %" in note for note in found["load"]["notes"])
+    assert any("a pod of Deployment/web requests 2 " in note for note in found["load"]["notes"])
     sides[1].write_text(CPU.format(bridge="") + "---\n" + WORKLOAD.format(cores=4))
     found = json.loads(invoke("backtest", "--compare", *map(str, sides), "-f", str(beside), *arguments).stdout)
     assert "web (b): its pods request otherwise, and are taken for web (a)'s" in found["load"]["notes"]

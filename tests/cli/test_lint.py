@@ -27,6 +27,9 @@ spec:
       containers:
       - {name: app, image: nginx, resources: {requests: {cpu: 100m, memory: 1Gi}}%s}
 """
+DEPLOYMENT_GUARANTEED = (DEPLOYMENT % ("", "")).replace(
+    "requests: {cpu: 100m, memory: 1Gi}", "limits: {cpu: 100m, memory: 1Gi}"
+)
 HPA = """\
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -124,6 +127,9 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("not-read", [CRANE % ("autoscaling", "EffectiveVerticalPodAutoscaler")], [CRANE % ("other", "Thing")]),
     ("recommendation-rule", [RULE], [HPA % (1, "cpu", 50)]),
     ("exact-without-cpu", [AUTOSCALER % ("Deployment", LINE % "memory")], [AUTOSCALER % ("Deployment", LINE % "cpu")]),
+    ("high-target", [HPA % (1, "cpu", 81), DEPLOYMENT_GUARANTEED], [HPA % (1, "cpu", 100), DEPLOYMENT % ("", "")]),
+    ("stored-service-level", [AUTOSCALER % ("Deployment", 'objective: {serviceLevel: "0.8"}')], [AUTOSCALER % ("Deployment", 'objective: {serviceLevel: "0.7"}')]),  # noqa: E501
+    ("idle-bridge", [AUTOSCALER % ("Deployment", "bridge: {}"), DEPLOYMENT % ("", "")], [AUTOSCALER % ("Deployment", "bridge: {}"), DEPLOYMENT_GUARANTEED]),  # noqa: E501
     ("never-down", [AUTOSCALER % ("Deployment", "behavior: {scaleDown: {selectPolicy: Disabled}}")], [AUTOSCALER % ("Deployment", "behavior: {scaleUp: {selectPolicy: Disabled}}")]),  # noqa: E501
     ("dead-direction", [custom(behavior={"scaleUpMaxFactor": 0.1})], [custom(behavior={"scaleUpMaxFactor": 0.2})]),
     ("fallback-lowers", [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2, allowDecrease: true}}")], [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2}}")]),  # noqa: E501

@@ -111,14 +111,14 @@ def test_readme_s_policy_works_as_printed_and_says_what_it_assumes(command: str,
     done = invoke(command, "-f", readme_policy, "--load", LOAD)
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    assert "one pod is taken to request 1: add the manifest of its workload with -f, or say --pod-capacity" in said
+    assert "one pod is taken to request 1 (add the manifest of its workload with -f)" in said
 
 
 def test_a_pod_carries_what_its_workload_requests(readme_policy: Path, deployment: Path) -> None:
     beside = figures("-f", readme_policy, "-f", deployment)
-    assert "one pod carries 0.5 at 100 %, the CPU request of Deployment/web" in beside["load"]["notes"][0]
-    said = figures("-f", readme_policy, "--pod-capacity", "0.5")
-    assert beside["policies"] == said["policies"]
+    assert "a pod of Deployment/web requests 500m" in beside["load"]["notes"][0]
+    said = figures("-f", readme_policy, "--pod-capacity", "0.5")  # taken for the request where nobody knows one
+    assert beside["policies"][0]["podHours"] == said["policies"][0]["podHours"]
 
 
 def test_a_folder_and_several_documents_in_a_file_do_as_well(readme_policy: Path, deployment: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_pod_requests_what_a_backtest_says_it_does(usage: str, tmp_path: Path,
     assert found["evidence"]["podRequestCores"] == 2.0
     load = ("--load", "generate:office,days=1,peak=9")
     said = json.loads(CliRunner().invoke(main, ["backtest", *files, *load]).stdout)
-    assert any("one pod carries 2 at 100 %" in note for note in said["load"]["notes"])
+    assert any("a pod of Deployment/web requests 2 " in note for note in said["load"]["notes"])
 
 
 @pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
@@ -433,7 +433,7 @@ def test_a_manifest_that_cannot_be_meant_is_named_with_its_line(tmp_path: Path, 
 
 def test_nothing_to_apply_is_said(tmp_path: Path) -> None:
     history = tmp_path / "usage.csv"
-    history.write_text("timestamp,value,series\n" + rows("web", 16, 16))
+    history.write_text("timestamp,value,series\n" + rows("web", 20, 20))
     done = CliRunner().invoke(main, ["recommend", "--history", str(history), *REQUESTS, "--as", "hpa"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert "nothing is recommended" in done.stderr

@@ -25,13 +25,14 @@ QUERY = Metric(kind=MetricKind.PROMETHEUS, query="up")
 
 
 def pod(index: int, request: float = 1.0, **facts: object) -> Pod:
-    """A pod that has been ready for an hour."""
+    """A Guaranteed pod that has been ready for an hour."""
     base: dict[str, object] = {
         "name": f"pod-{index}",
         "created_at": NOW - 3660,
         "started_at": NOW - 3650,
         "ready_since": NOW - 3600,
         "requests": Size(cpu_cores=request, memory_bytes=2**30),
+        "cpu_limits": {"": request},
     }
     return Pod(**(base | facts))  # type: ignore[arg-type]
 

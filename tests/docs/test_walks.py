@@ -47,7 +47,7 @@ SPEC = {
 }
 WEB_TARGET = target("web", pods=(Pod(name="web-5d-abc", started_at=0.0, ready_since=0.0),))
 LOAD = 5.0 + 4.0 * np.sin(2 * np.pi * np.arange(DAYS * 1440) / 1440)
-WEB = Workload("HorizontalPodAutoscaler", SPEC, LOAD.astype(np.float32).astype(np.float64), 1.0, 60.0, 32.0)
+WEB = Workload("HorizontalPodAutoscaler", SPEC, LOAD.astype(np.float32).astype(np.float64), 1.0, None, 60.0, 32.0)
 
 
 def hops(title: str) -> list[str]:

@@ -7,14 +7,14 @@ import pytest
 
 from trimtab.bench.baselines import hpa
 from trimtab.core.tuned import tuned
-from trimtab.policy import Bridge
+from trimtab.policy import SLO, Bridge
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import cost_limit
 from trimtab.sim.generate import SHAPES, generate
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
 from trimtab.sim.numba_engine import sweep
 from trimtab.sim.program import program
-from trimtab.sim.score import SLO, Actuator
+from trimtab.sim.score import Actuator
 from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.rolling_choice import day_weights, faded
 from trimtab.tune.search import reactive_settings

@@ -14,9 +14,9 @@ from tests.sim.policies import LOAD, on_load
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Forecast, Memory, Observation, Quantile, TotalSample
-from trimtab.core.priced import SERVICE_LEVEL
 from trimtab.core.remember import remember
 from trimtab.policy import (
+    SLO,
     Admit,
     Bounds,
     Cooldown,
@@ -188,7 +188,7 @@ def decided(drawn: BandRun) -> list[int]:
     for step, (start, keep) in enumerate(zip(drawn.start.tolist(), drawn.keep.tolist(), strict=True)):
         billed.append(current)
         at = (step + 1) * STEP_S
-        known = [(Quantile(0.5, SERVICE_LEVEL * pods),) for pods in (start, keep)]
+        known = [(Quantile(0.5, SLO * pods),) for pods in (start, keep)]
         forecast = Forecast(made_at=at, expires_at=at + 60, demand=known[0], keep=known[1], model="learned")
         seen = Observation(
             at=at,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, lesson, probabilities_of, quantiles_of
-from trimtab.core.priced import SERVICE_LEVEL, into_band, levels
-from trimtab.policy import Bounds
+from trimtab.core.priced import into_band, levels
+from trimtab.policy import SLO, Bounds
 from trimtab.series import Floats
 from trimtab.sim.demand_features import DemandFeatures
 from trimtab.sim.grid import DAY_STEPS
@@ -48,7 +48,7 @@ def test_levels_step_by_step_are_the_cores() -> None:
     draw, prices = np.random.default_rng(5), np.array([1.0, 32.0, 2048.0])
     shares = draw.dirichlet(np.full(BINS, 0.3), 500).astype(np.float32)
     level, found = draw.uniform(0.4, 4.0, 500), np.empty((3, 500), dtype=np.int32)
-    levels_into(shares, level, PROBABILITIES, prices, SERVICE_LEVEL, found)
+    levels_into(shares, level, PROBABILITIES, prices, SLO, found)
     demand = quantiles_of(shares, level)
     for row, price in zip(found, prices.tolist(), strict=True):
         assert row.tolist() == levels(PROBABILITIES, demand, price).tolist()

@@ -14,7 +14,8 @@ from trimtab.history.read_file import read_csv
 from trimtab.policy import Metric, MetricKind, Utilization, Watermark
 from trimtab.series import Frame
 from trimtab.sim.generate import generate, parse_shape
-from trimtab.tune.demand import Demand, check_unit, demand_of, load_signal, memory_note, pod_capacity
+from trimtab.tune.demand import Demand, check_unit, demand_of, load_signal, memory_note
+from trimtab.tune.judge import PodTerms, judged_pod
 
 
 def frame(values: list[float], step_s: float = 60.0, names: tuple[str, ...] = ("x",)) -> Frame:
@@ -92,14 +93,15 @@ def test_a_load_of_zeros_is_no_question_of_units() -> None:
 
 
 def test_capacity_is_given_assumed_or_asked_for() -> None:
-    assert pod_capacity(on_load(target=35), 10.0) == (10.0, "")
-    capacity, note = pod_capacity(on_load(target=35), None)
-    assert capacity == pytest.approx(50) and "--pod-capacity" in note
-    capacity, note = pod_capacity(on_cpu(), None)
-    assert capacity == 1.0 and "add the manifest of its workload with -f" in note
+    ten = PodTerms(capacity=10.0)
+    assert judged_pod(on_load(target=35), None, ten).judged.level == 8.0
+    pod, note = judged_pod(on_load(target=35), None)
+    assert (pod.request, pod.level) == pytest.approx((50, 40)) and "--pod-capacity" in note
+    pod, note = judged_pod(on_cpu(), None)
+    assert (pod.request, pod.level) == (1.0, 1.0) and "add the manifest of its workload with -f" in note
     watermark = Watermark(metric=LOAD, low=1.0, high=2.0)
     with pytest.raises(InvalidInput, match="how much load one pod carries"):
-        pod_capacity(replace(on_load(), signals=(watermark,)), None)
+        judged_pod(replace(on_load(), signals=(watermark,)), None)
 
 
 def test_the_load_is_in_the_unit_of_the_first_metric_that_follows_it() -> None:

@@ -19,7 +19,7 @@ def test_without_a_word_it_is_balanced() -> None:
 
 def test_a_written_objective_judges_whoever_is_beside_it() -> None:
     judge, note = judge_of([PLAIN, DEAR])
-    assert judge == DEAR.objective and note.endswith("(price 128, service level 0.7)")
+    assert judge == DEAR.objective and note.endswith("(price 128)")
 
 
 def test_a_price_that_is_given_wins_and_the_service_level_stays() -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from trimtab.bench.baselines import hpa
 from trimtab.core.figures import Figures
 from trimtab.core.nights import InForce, LivedDay, NightCase, Promise, TuningEvidence, Verdict, VerdictKind
+from trimtab.core.overload import Yardstick
 from trimtab.core.tuned import settings_of, tuned
 from trimtab.kinds.schedule import laid_out
 from trimtab.policy import (
@@ -46,6 +47,7 @@ from trimtab.tune.night import find
 from trimtab.tune.rolling_choice import faded
 from trimtab.tune.search import Race, reactive_settings, search, space_of
 
+GUARANTEED = Yardstick(request=1.0, level=0.8, limit=1.0)
 NIGHTLY = Tuning(mode=TuningMode.NIGHTLY)
 OFFICE = LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=7)
 
@@ -56,7 +58,7 @@ def minutes(shape: LoadShape = OFFICE) -> bytes:
 
 def case(written: Policy, **changes: object) -> NightCase:
     made = NightCase(
-        uid="web", workload="shop/web", policy=written, start=0.0, demand=minutes(), pod_capacity=1.0, startup_s=120.0
+        uid="web", workload="shop/web", policy=written, start=0.0, demand=minutes(), pod=GUARANTEED, startup_s=120.0
     )
     return replace(made, **changes)
 
@@ -145,7 +147,7 @@ def on_watermarks() -> Policy:
             "shop/web: 2.0 days of history; tuning needs 3 whole days",
             id="two days",
         ),
-        pytest.param({"pod_capacity": 0.0}, "what one pod carries is not known", id="no request"),
+        pytest.param({"pod": None}, "what one pod carries is not known", id="no request"),
         pytest.param({"demand": b"12345"}, "a bug of trimtab", id="what nobody thought of"),
     ],
 )

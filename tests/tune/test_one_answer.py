@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trimtab.cli import main
+from trimtab.core.model import Pod
 from trimtab.core.nights import NightCase, Verdict
+from trimtab.core.overload import Yardstick, of_pods
 from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, read
-from trimtab.policy import Objective, Policy, Tuning, TuningMode
+from trimtab.policy import Objective, Policy, Size, Tuning, TuningMode
 from trimtab.series import Floats
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.night import find
@@ -32,12 +34,13 @@ PRINTED = 6  # significant digits of the figures that `recommend -o json` prints
 
 
 class Workload(NamedTuple):
-    """A scaler's manifest, its load by the minute in cores, and what its pods request."""
+    """A scaler's manifest, its load by the minute in cores, and what its pods request and may use at most."""
 
     kind: str
     spec: dict[str, Any]
     load: Floats
     request: float
+    limit: float | None
     startup_s: float
     price: float
 
@@ -48,9 +51,19 @@ class Workload(NamedTuple):
 
     @property
     def deployment(self) -> dict[str, Any]:
-        container = {"name": "app", "image": "web", "resources": {"requests": {"cpu": f"{self.request:g}"}}}
+        limits = {} if self.limit is None else {"limits": {"cpu": f"{self.limit:g}"}}
+        resources = {"requests": {"cpu": f"{self.request:g}"}} | limits
+        container = {"name": "app", "image": "web", "resources": resources}
         spec = {"replicas": 4, "template": {"spec": {"containers": [container]}}}
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+    @property
+    def pod(self) -> Yardstick:
+        limits = {} if self.limit is None else {"": self.limit}
+        pod = Pod(name="web", requests=Size(cpu_cores=self.request), cpu_limits=limits)
+        found = of_pods(self.policy, self.policy.signals[0], (pod,))
+        assert isinstance(found, Yardstick)
+        return found
 
     @property
     def policy(self) -> Policy:
@@ -71,6 +84,9 @@ def workloads(draw: st.DrawFn) -> Workload:
         seed=draw(st.integers(0, 99)),
     )
     load = np.round(generate(shape).reshape(-1, 4).mean(axis=1) * 1024) / 1024  # a journal keeps 32 bits
+    if draw(st.booleans()):
+        first = draw(st.integers(10, len(load) - 200))
+        load[first : first + draw(st.integers(1, 150))] = np.nan  # nobody knows the load
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": draw(st.integers(30, 95))}}
     spec: dict[str, Any] = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
@@ -84,7 +100,9 @@ def workloads(draw: st.DrawFn) -> Workload:
     if kind == "Autoscaler":
         spec["bridge"] = {"maxFactor": "1.5"}
     price = draw(st.sampled_from((8.0, 32.0, 128.0)))
-    return Workload(kind, spec, load, request, draw(st.sampled_from((30.0, 120.0, 300.0))), price)
+    times = draw(st.sampled_from((None, 1.0, 1.25, 2.0)))  # no limit, Guaranteed, burstable a little, and much
+    limit = None if times is None else times * request
+    return Workload(kind, spec, load, request, limit, draw(st.sampled_from((30.0, 120.0, 300.0))), price)
 
 
 class Commands(NamedTuple):
@@ -99,7 +117,8 @@ class Commands(NamedTuple):
         return path
 
     def csv(self, column: str = "value") -> Path:
-        lines = [f"{START + 60 * minute:.0f},{value!r}" for minute, value in enumerate(self.workload.load.tolist())]
+        minutes = enumerate(self.workload.load.tolist())
+        lines = [f"{START + 60 * minute:.0f},{value!r}" for minute, value in minutes if value == value]
         path = self.folder / "load.csv"
         path.write_text("\n".join((f"timestamp,{column}", *lines, "")))
         return path
@@ -133,7 +152,7 @@ def night_of(workload: Workload) -> Verdict:
             policy=replace(workload.policy, tuning=Tuning(mode=TuningMode.NIGHTLY)),
             start=START,
             demand=workload.load.astype(np.float32).tobytes(),
-            pod_capacity=workload.request,
+            pod=workload.pod,
             startup_s=workload.startup_s,
         )
     )
@@ -147,6 +166,7 @@ def page_of(workload: Workload, question: str, **knobs: float) -> Any:
         "policy": msgspec.to_builtins(workload.policy),
         "unit": "cores",
         "startup": [[0.5, workload.startup_s]],
+        "pod": msgspec.to_builtins(workload.pod),
     }
     columns: dict[str, Any] = {
         "at": START + 60.0 * np.arange(count),

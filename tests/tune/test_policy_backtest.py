@@ -75,6 +75,13 @@ def test_fail_if(text: str, over: bool) -> None:
     assert bool(failure(parse_fail_if(text), flat(), flat())) == over
 
 
+@pytest.mark.parametrize("figure", ["cost", "J", "churn/day", "pod hours", "resizes"])
+def test_a_percentage_of_what_is_none_is_refused_with_both_readings(figure: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"'{figure} > \+5%' for 5 % more than the first .*'{figure} > 0.05' for"):
+        parse_fail_if(f"{figure} > 5%")
+    assert parse_fail_if(f"{figure} > +5%").relative and not parse_fail_if(f"{figure} > 0.05").relative
+
+
 @pytest.mark.parametrize("text", ["cost", "cost > lots", "beauty > 1", "j > +2", "1 < cost"])
 def test_a_condition_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="--fail-if"):

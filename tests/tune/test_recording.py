@@ -8,9 +8,8 @@ import numpy as np
 
 from trimtab.journal import Journal, ObjectName
 from trimtab.journal_replay import replay
-from trimtab.policy import Bounds, Bridge, Metric, MetricKind, Policy, Rate, Stabilise, Utilization
+from trimtab.policy import SLO, Bounds, Bridge, Metric, MetricKind, Policy, Rate, Stabilise, Utilization
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.ticks import SLO
 from trimtab.tune.recording import record
 
 CPU = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=70)

@@ -42,7 +42,7 @@ def with_bridge(**spec: Any) -> Any:
 
 
 def deploy(cluster: Cluster, load: Any = jump, replicas: int = 10) -> None:
-    cluster.deploy(WEB, replicas=replicas, load=load, startup_s=120.0)
+    cluster.deploy(WEB, replicas=replicas, load=load, startup_s=120.0, limits=True)
 
 
 def test_a_jump_is_carried_by_ready_pods_until_the_new_ones_are_ready() -> None:

@@ -11,22 +11,14 @@ import pytest
 from tests.web.conftest import Shop
 from tests.web.recorded import PLAIN, START
 from trimtab import minutes
-from trimtab.core.requests import USUAL_TARGET
 from trimtab.journal import Journal, ObjectName, Retention
-from trimtab.sim.score import SLO
-from trimtab.ticks import SLO as OUR_SLO
 from trimtab.ticks import Tick
-from trimtab.tune.demand import DEFAULT_TARGET
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
 
 def tick(second: float, load: float | None, capacity: float = 100.0, replicas: int = 3) -> Tick:
     return Tick(WEB, START + second, replicas, replicas, 2, 1.0, load, capacity)
-
-
-def test_the_service_level_is_that_of_the_backtest() -> None:
-    assert OUR_SLO == SLO and USUAL_TARGET == DEFAULT_TARGET
 
 
 def test_a_minute_has_the_newest_load_the_least_capacity_and_the_most_replicas(tmp_path: Path) -> None:

@@ -144,6 +144,6 @@ def test_every_metric_that_is_asked_for_is_told() -> None:
     telemetry.saw([object_tick(about, seen)])
     told = dict(re.findall(r"^(\w+)\{.*\} (\S+)$", telemetry.render(), re.MULTILINE))
     assert set(METRICS) <= set(told)
-    assert (told["trimtab_load"], told["trimtab_capacity"], told["trimtab_ready_replicas"]) == ("0.25", "0.4", "1")
+    assert (told["trimtab_load"], told["trimtab_capacity"], told["trimtab_ready_replicas"]) == ("0.25", "0.5", "1")
     telemetry.stand_by()
     assert "trimtab_load" not in telemetry.render(), "who stands by does not know"

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from tests.web.conftest import Shop
 from tests.web.recorded import START
 from trimtab.cli import main
+from trimtab.core.overload import Yardstick
 from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, read
@@ -241,7 +242,7 @@ def test_only_what_moved_is_patched(
     query = {"name": "waiting", "query": "sum(waiting)", "target": {"type": "AverageValue", "averageValue": "5"}}
     metric = {"type": "Prometheus", "prometheus": query}
     written = manifest(cpu, present(cpu), minReplicas=0, metrics=[metric], behavior=behavior)
-    known = cpu._replace(policy=compiled(written), capacity=10.0)
+    known = cpu._replace(policy=compiled(written), pod=Yardstick(request=10.0, level=8.0, limit=10.0))
     knobs = present(known)._replace(**changes)
     spec = patch(known, knobs)["spec"]
     assert set(spec) == moved

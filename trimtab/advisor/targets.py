@@ -11,7 +11,16 @@ from trimtab.core.model import Pod
 from trimtab.core.requests import counts
 from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
-from trimtab.wire.from_kubernetes import FINISHED, fact, killed_at, owner_uid, pod_level, size_of, template_requests
+from trimtab.wire.from_kubernetes import (
+    FINISHED,
+    fact,
+    killed_at,
+    owner_uid,
+    pod_level,
+    size_of,
+    template_fact,
+    template_requests,
+)
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
@@ -33,6 +42,7 @@ class AdvisedTarget:
     pods: tuple[Pod, ...]
     sidecars: tuple[str, ...] = ()  # init containers that run as long as the pod
     pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
+    template: Pod | None = None  # a pod of the template
     row: str = ""
     uid: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -102,6 +112,7 @@ def target_of(
         requests={container.name: container.request for container in containers},
         sidecars=tuple(container.name for container in containers if container.init),
         pod_level=pod_level(spec.template.spec),
+        template=template_fact(meta.name, spec.template.spec),
         pods=tuple(fact(pod) for pod in pods),
         uid=meta.uid,
         labels=meta.labels or {},

@@ -132,6 +132,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         pods=target.pods,
         requests=target.requests,
         pod_level=target.pod_level,
+        template=target.template,
         start=past.start,
         step_s=past.step_s,
         cpu_cores=cpu,

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import (
     Blend,
     Bounds,
@@ -49,7 +50,6 @@ from trimtab.policy import (
 )
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.oracle import pods_needed
-from trimtab.tune.demand import DEFAULT_TARGET
 
 Baseline = Callable[[Load], Policy]
 
@@ -61,7 +61,7 @@ SIZES = ContainerRule(memory=False, least=Size(cpu_cores=0.5), most=Size(cpu_cor
 HOUR_S = 3600.0
 
 
-def hpa(target: float = DEFAULT_TARGET, tolerance: float = 0.1, stabilise_s: float = 300.0) -> Policy:
+def hpa(target: float = USUAL_TARGET, tolerance: float = 0.1, stabilise_s: float = 300.0) -> Policy:
     """HPA on request rate with its default behaviour: at most max(2n, n + 4) in a step, slowly down."""
     signal = TotalAverage(metric=LOAD, target=target, tolerance=Tolerance(up=tolerance, down=tolerance))
     return _policy(signal, (Stabilise(down_s=stabilise_s), Rate()))
@@ -72,12 +72,12 @@ def _policy(signal: Signal, rules: tuple[Rule, ...] = BEHAVIOR) -> Policy:
 
 
 def on_cpu(rules: tuple[Rule, ...] = BEHAVIOR) -> Policy:
-    return _policy(Utilization(metric=CPU, percent=round(DEFAULT_TARGET * 100)), rules)
+    return _policy(Utilization(metric=CPU, percent=round(USUAL_TARGET * 100)), rules)
 
 
 def keda() -> Policy:
     """KEDA writes an HPA on an external metric, without `behavior` unless it is asked for."""
-    return _policy(TotalAverage(metric=LOAD, target=DEFAULT_TARGET), (StabiliseMax(), UpLimit()))
+    return _policy(TotalAverage(metric=LOAD, target=USUAL_TARGET), (StabiliseMax(), UpLimit()))
 
 
 def scheduled(load: Load) -> Policy:
@@ -96,7 +96,7 @@ def scheduled(load: Load) -> Policy:
 def custom_hpa() -> Policy:
     """Nanit custom-hpa with its chart's defaults."""
     rules = (MaxFactor(up=1.0, down=1.0), Cooldown(up_s=15.0, down_s=15.0), MinFactor(up=0.1, down=0.1), RoundUp())
-    return _policy(Factor(metric=LOAD, target=DEFAULT_TARGET), rules)
+    return _policy(Factor(metric=LOAD, target=USUAL_TARGET), rules)
 
 
 def predictive(exact: bool) -> Policy:
@@ -118,7 +118,7 @@ def watermarks() -> Policy:
 
 def both_axes(blend: Blend | None, signal: Signal | None = None) -> Policy:
     """CPU by number and by size, from half a core to four."""
-    chosen = signal or Utilization(metric=CPU, percent=round(DEFAULT_TARGET * 100))
+    chosen = signal or Utilization(metric=CPU, percent=round(USUAL_TARGET * 100))
     return replace(_policy(chosen), vertical=Vertical(containers=(SIZES,)), blend=blend)
 
 
@@ -137,7 +137,7 @@ def hvpa_buckets() -> Policy:
 
 def vpa_and_hpa() -> Policy:
     """HVPA's successor: VPA sizes, HPA counts on an average value, which a resize does not move."""
-    return both_axes(None, PodAverage(metric=CPU, target=DEFAULT_TARGET))
+    return both_axes(None, PodAverage(metric=CPU, target=USUAL_TARGET))
 
 
 def _always(policy: Policy) -> Baseline:

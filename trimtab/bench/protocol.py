@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.errors import NotEnoughData
 from trimtab.series import Floats, Series
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.demand import DEFAULT_TARGET
 
 PEAK_PODS = 40 * 0.8  # what the 99.5th percentile is scaled to
 NOISE = 0.03
@@ -43,7 +43,7 @@ class Load(NamedTuple):
 
     @property
     def first_pods(self) -> int:
-        return max(MIN_PODS, ceil(float(self.values[0]) / DEFAULT_TARGET))
+        return max(MIN_PODS, ceil(float(self.values[0]) / USUAL_TARGET))
 
 
 def load_of(name: str, trace: Series) -> Load:

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from trimtab.bench.thesis import PROFILES, Comparison, compare, duration_s, rate_at, scores, upper_tail
 from trimtab.kinds.horizontal import LINE
-from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, PodRules, Policy, Utilization
+from trimtab.policy import SLO, Bounds, Cooldown, ForecastChoice, Metric, MetricKind, PodRules, Policy, Utilization
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.score import SLO, serve
+from trimtab.sim.score import serve
 
 SYNC_S, MINUTE = 30.0, 2  # steps of a minute
 CORE_S_PER_REQUEST, NODE_CORES, UNLOADED_S = 0.083, 4.0, 0.0055

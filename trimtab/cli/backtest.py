@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.case import Case, Outcome
     from trimtab.tune.demand import Demand
     from trimtab.tune.fail_if import FailIf
@@ -35,14 +37,17 @@ if TYPE_CHECKING:
 @query_options
 @judging_options
 @engine_options
-@click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option(
     "--on-total",
     is_flag=True,
     help="Judge in a moment, as `tune` and the dashboard do: metrics of pods other than CPU by the total of the load.",
 )
 @click.option(
-    "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
+    "--fail-if",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with 1 if it holds: 'violations > 1%'; with a sign relative to the first policy: 'cost > +5%'.",
 )
 @output_option("table", "json", "markdown")
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
@@ -51,7 +56,6 @@ if TYPE_CHECKING:
 def command(
     files: tuple[str, ...],
     compare: tuple[str, str] | None,
-    jitter: bool,
     on_total: bool,
     conditions: tuple[str, ...],
     output: str,
@@ -74,10 +78,8 @@ def command(
     """
     from trimtab.cli.backtest_causes import causes
     from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
-    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.case import Case
-    from trimtab.tune.demand import check_one_unit, check_unit
-    from trimtab.tune.demand import pod_capacity as capacity_of
+    from trimtab.tune.demand import check_one_unit
     from trimtab.tune.fail_if import parse_fail_if
     from trimtab.tune.judge import judge_of
     from trimtab.tune.queues import backlog_of, queue_notes, queue_of
@@ -91,25 +93,18 @@ def command(
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
     units = check_one_unit([(named.name, named.policy) for named in policies], judging.pod_capacity)
     first = next((named for named in policies if backlog_of(named.policy)), policies[0])  # a queue says what a pod does
-    capacity, note = capacity_of(first.policy, judging.pod_capacity, first.pod)
-    queue = queue_of(first.policy, capacity)
-    check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy for named in policies], judging.price)
-    terms = Terms(judging.startup_s, judge.price)
-    cluster = ClusterSpec(
-        startup_s=terms.startup_s,
-        metric_delay_s=judging.metric_delay_s,
-        startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
-        slo=judge.service_level,
-        pod_capacity=capacity,
-        pod_cores=capacity,
-        queue=queue,
-    )
-    cases = [Case(demand, named.policy, cluster, terms.lam) for named in policies]
+    demand, pod, doubt = load.judged(demand, first, judging.pod_terms, judge)
+    capacity, queue = pod.judged.request, queue_of(first.policy, pod.judged.request)
+    terms = Terms(judging.startup_s, judge.price, str(pod.judged))
+    cluster = judging.cluster(pod, queue)
+    cases = [Case(demand, named.policy, _known_to(named, cluster, judging), terms.lam) for named in policies]
     cases, how = _quickly(policies, cases) if on_total else (cases, [])
     outcomes = _backtests(policies, cases, engine)
     why = [text for case, each in zip(cases, outcomes, strict=True) for text in causes(each, case)]
-    about = [*queue_notes(queue, [named.policy for named in policies]), *_notes(policies, demand, note, capacity)]
+    doubts = filter(None, [doubt, cases[0].gap_note])
+    queues = queue_notes(queue, [named.policy for named in policies])
+    about = [*doubts, *queues, *_notes(policies, demand, pod.note, capacity)]
     notes = [*about, *units, *filter(None, [said]), *how, *remarks(outcomes), *why]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
@@ -130,6 +125,15 @@ def _policies(files: tuple[str, ...], compare: tuple[str, str] | None, demand: D
     if compare:
         return read_comparison(compare, files, demand.start, seconds)
     return read_policies(files, demand.start, seconds)
+
+
+def _known_to(named: NamedPolicy, cluster: ClusterSpec, judging: JudgingOptions) -> ClusterSpec:
+    """The same pods, as the objective of this policy knows them."""
+    from trimtab.tune.judge import judged_pod
+
+    if named.policy.objective is None:
+        return cluster
+    return replace(cluster, own_level=judged_pod(named.policy, named.template, judging.pod_terms).judged.own_level)
 
 
 def _backtests(policies: list[NamedPolicy], cases: list[Case], engine: EngineOptions) -> list[Outcome]:
@@ -170,7 +174,7 @@ def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capaci
 def _other_requests(policies: list[NamedPolicy]) -> list[str]:
     """All are judged with one size of pod; a change of the request shows in a backtest of each alone."""
     first = policies[0].pod
-    different = [named for named in policies if first and named.pod and named.pod.request() != first.request()]
+    different = [named for named in policies if first and named.pod and named.pod.pod.requests != first.pod.requests]
     return [f"{named.name}: its pods request otherwise, and are taken for {policies[0].name}'s" for named in different]
 
 

@@ -39,10 +39,11 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 
 
 class Terms(NamedTuple):
-    """What figures hold for: how long pods take to start, and the price of a violation."""
+    """What figures hold for: how long pods take to start, the price of a violation, and when a pod is overloaded."""
 
     startup_s: float
     lam: float
+    level: str
 
 
 def print_outcomes(outcomes: list[Outcome], demand: Demand, notes: list[str]) -> None:
@@ -139,7 +140,7 @@ def _page(outcomes: list[Outcome], demand: Demand, notes: list[str], terms: Term
 
     about = (
         f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(terms.startup_s)},"
-        f" one violated pod-minute costs {terms.lam:g} pod-minutes."
+        f" one violated pod-minute costs {terms.lam:g} pod-minutes; a pod is {terms.level}."
     )
     return page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)], verdict(outcomes))
 
@@ -177,6 +178,7 @@ def figures(outcomes: list[Outcome], demand: Demand, notes: list[str], terms: Te
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
         "lambda": terms.lam,
         "startupSeconds": terms.startup_s,
+        "level": terms.level,
         "policies": [_figures(outcome) for outcome in outcomes],
     }
     return json.dumps(found, indent=1) + "\n"

@@ -13,8 +13,13 @@ from trimtab.cli.options import Finite, duration, objective
 from trimtab.errors import InvalidInput, NotEnoughData
 
 if TYPE_CHECKING:
+    from trimtab.cli.policy_files import NamedPolicy
+    from trimtab.policy import Objective
     from trimtab.series import Frame
+    from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.sim.queue import WorkQueue
     from trimtab.tune.demand import Demand
+    from trimtab.tune.judge import JudgedPod, PodTerms
     from trimtab.wire.access import Access
 
 GENERATE = "generate:"
@@ -30,6 +35,26 @@ class LoadOptions(NamedTuple):
     days: float | None = None
     step_s: float | None = None
     time_column: str = ""
+    unit: str | None = None
+
+    def judged(
+        self, demand: Demand, named: NamedPolicy, terms: PodTerms, objective: Objective
+    ) -> tuple[Demand, JudgedPod, str]:
+        """The load in the unit of the policy, what one pod carries of it, and a doubt about the unit."""
+        from trimtab.tune.demand import check_unit
+        from trimtab.tune.judge import judged_pod
+        from trimtab.tune.units import LoadUnit, check_cores, in_cores
+
+        if self.unit is not None:
+            own = judged_pod(named.policy, named.template).judged
+            demand, terms = in_cores(demand, LoadUnit(self.unit), own, terms)
+        pod, doubt = judged_pod(named.policy, named.template, terms, objective), ""
+        if self.unit is None:
+            known = named.template is not None
+            most = named.policy.bounds.max_replicas
+            doubt = check_cores(demand, pod.judged, most, self.source, known, terms.burst)
+        check_unit(demand, pod.judged.request, self.source)
+        return demand, pod, doubt
 
 
 step_option = click.option(
@@ -54,10 +79,18 @@ load_options = option_group(
         " generate:SHAPE[,days=14,peak=30,seed=1].",
     ),
     click.option("--series", default="", help="Which series of the file or query."),
+    click.option(
+        "--unit",
+        type=click.Choice(["cores", "millicores", "percent", "rps"]),
+        help="Of the load, for policies on CPU: percent is of one core, rps needs --pod-capacity. Default: cores.",
+    ),
     click.option("--days", type=Finite(0.05), help="Only the last so many days."),
     step_option,
     time_column_option,
 )
+
+
+VARYING_STARTUP = (0.7, 1.6)  # of the usual start-up time
 
 
 class JudgingOptions(NamedTuple):
@@ -65,8 +98,30 @@ class JudgingOptions(NamedTuple):
 
     startup_s: float
     pod_capacity: float | None
+    service_level: float | None
+    burst: float
     price: float | None
     metric_delay_s: float
+    jitter: bool
+
+    @property
+    def pod_terms(self) -> PodTerms:
+        from trimtab.tune.judge import PodTerms
+
+        return PodTerms(self.service_level, self.pod_capacity, self.burst)
+
+    def cluster(self, pod: JudgedPod, queue: WorkQueue | None) -> ClusterSpec:
+        """The simulated cluster that all policies are judged on."""
+        from trimtab.tune.judge import cluster_of
+
+        return cluster_of(
+            pod.judged,
+            self.burst,
+            startup_s=self.startup_s,
+            startup_jitter=VARYING_STARTUP if self.jitter else (1.0, 1.0),
+            metric_delay_s=self.metric_delay_s,
+            queue=queue,
+        )
 
 
 def _fresh_enough(ctx: click.Context, param: click.Parameter, seconds: float) -> float:
@@ -89,7 +144,22 @@ judging_options = option_group(
     click.option(
         "--pod-capacity",
         type=Finite(0, min_open=True),
-        help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
+        help="The most load that one pod can carry: it is overloaded above 80 % of that. It does not change what a pod"
+        " requests. Default: the limit of its manifest, or target / 0.7.",
+    ),
+    click.option(
+        "--service-level",
+        type=Finite(0, min_open=True),
+        metavar="SHARE",
+        help="Above which share of its request a pod is overloaded, such as 0.8. Default: above its request, or 80 % of"
+        " its limit where that is less.",
+    ),
+    click.option(
+        "--burst",
+        type=Finite(1.0),
+        default=2.0,
+        show_default=True,
+        help="How many times its request a pod without a limit can use.",
     ),
     click.option(
         "--objective",
@@ -106,6 +176,7 @@ judging_options = option_group(
         show_default=True,
         help="How old the newest metric is when a policy or a bridge sees it.",
     ),
+    click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of --startup."),
 )
 query_options = prometheus_options("Where queries are asked.")
 

@@ -14,6 +14,7 @@ from trimtab.policy import Admit, Mode, Policy
 
 if TYPE_CHECKING:
     from trimtab.cli.workload_files import WorkloadPod
+    from trimtab.core.model import Pod
     from trimtab.kinds import CustomHpa, Scaler
     from trimtab.kinds.foreign import ForeignKind
     from trimtab.kinds.yaml import Document
@@ -29,6 +30,11 @@ class NamedPolicy(NamedTuple):
     manifest: dict[str, Any]
     pod: WorkloadPod | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def template(self) -> Pod | None:
+        """One of its pods, where a manifest holds its template."""
+        return self.pod.pod if self.pod else None
 
 
 FoundPolicy = tuple["Document", NamedPolicy]

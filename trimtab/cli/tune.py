@@ -53,10 +53,7 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
-    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.case import Case
-    from trimtab.tune.demand import check_unit
-    from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.judge import judge_of
     from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings, writable_space
     from trimtab.tune.odd_past import notes_on
@@ -66,25 +63,16 @@ def command(
     named = _only_policy(files, demand)
     tunable = tunable_manifest(named.manifest)
     refuse_length(named.policy)
-    capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
-    check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy], judging.price)
-    level = judge.service_level
-    queue = queue_of(named.policy, capacity)
-    pods = ClusterSpec(
-        startup_s=judging.startup_s,
-        metric_delay_s=judging.metric_delay_s,
-        pod_capacity=capacity,
-        pod_cores=capacity,
-        slo=level,
-        queue=queue,
-    )
+    demand, pod, doubt = load.judged(demand, named, judging.pod_terms, judge)
+    capacity, queue = pod.judged.request, queue_of(named.policy, pod.judged.request)
+    pods = judging.cluster(pod, queue)
     case = Case(demand, named.policy, pods, judge.price)
     found = _searched(case, writable_space(str(named.manifest.get("kind")), named.policy, pods), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
         manifest, written = with_new_settings(tunable, found.was, found.now)
-    about = (*demand.notes, *notes_on(demand, capacity), note, *named.notes, said, *queue_notes(queue, ()))
+    about = (*demand.notes, *notes_on(demand, capacity), doubt, pod.note, *named.notes, said, *queue_notes(queue, ()))
     notes = [text for text in (*about, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, judge.price), indent=1))

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from trimtab.core.requests import pod_request
 from trimtab.errors import InvalidInput
-from trimtab.wire.from_kubernetes import pod_level, template_requests
+from trimtab.wire.from_kubernetes import template_fact
 from trimtab.wire.objects import WireWorkload
 
 if TYPE_CHECKING:
+    from trimtab.core.model import Pod
     from trimtab.kinds import TargetRef
     from trimtab.kinds.yaml import Document
-    from trimtab.policy import Signal, Size
 
 
 class WorkloadPod(NamedTuple):
@@ -25,18 +24,10 @@ class WorkloadPod(NamedTuple):
     file: str
     workload: WireWorkload
 
-    def request(self, container: str = "") -> Size:
-        """Of the whole pod, or of one container; the parts that a container leaves out are None."""
-        spec = self.workload.spec.template.spec
-        return pod_request(template_requests(spec), pod_level(spec), container)
-
-    def cores(self, signal: Signal | None) -> float:
-        """What a CPU signal is a share of; refused where Kubernetes could not compute it either."""
-        cores = self.request(signal.metric.container if signal else "").cpu_cores
-        if not cores:
-            fix = "give every container resources.requests.cpu, or say --pod-capacity"
-            raise InvalidInput(f"{self.file}: {self.title}", "no CPU request", fix)
-        return cores
+    @property
+    def pod(self) -> Pod:
+        """One of its pods."""
+        return template_fact(self.title, self.workload.spec.template.spec)
 
 
 def pods_of(documents: list[Document]) -> list[WorkloadPod]:

@@ -1,5 +1,8 @@
 """The bridge: ready pods carry more for a while, because a resize in place is faster than a new pod.
 
+Only where the limit sets the level of pods (`core.overload`): elsewhere they can burst already, and a larger size
+carries no more.
+
 need = load now / ceiling / ready pods. Levels are quarters from 1 up to the largest factor allowed. Up at once; down
 when none of the last five minutes needed it.
 """
@@ -21,6 +24,7 @@ from trimtab.core.model import (
     Step,
     Veto,
 )
+from trimtab.core.overload import bridge_counts
 from trimtab.core.tally import tally
 from trimtab.policy import Axis, Bridge, Direction, Metric, Policy, is_cpu
 
@@ -61,7 +65,7 @@ def bridge(
 ) -> tuple[Plan, Memory]:
     """The plan with the factor of ready pods, all else as it was. While the load is unknown the factor stays."""
     wanted, ready = 1.0, _ready(seen.pods)
-    if policy.bridge is None:
+    if policy.bridge is None or not bridge_counts(policy, seen.pods):
         memory = replace(memory, bridge_needed=())
     else:
         level = _level_now(policy.bridge, policy, seen, proposals, ready)

@@ -56,11 +56,14 @@ class Pod(Record, frozen=True):
     deleting: bool = False
     requests: Size = Size()  # of the whole pod
     containers: dict[str, Size] = {}  # request of each container
-    cpu_limits: dict[str, float] = {}  # cores that a container may use at most, where it has a limit
+    cpu_limits: dict[str, float] = {}  # written limit of each container that has one; "": of the pod as a whole
+    bridge: float = 1.0  # how many times its written cpu it has
     no_request: str = ""  # the container that lacks a request, where one does
 
     def cpu_limit(self, container: str = "") -> float | None:
-        """Of one container, or of all where each has one."""
+        """As written: of one container, or of the pod where it or each of its containers has one."""
+        if container in self.cpu_limits:
+            return self.cpu_limits[container]
         names = (container,) if container else tuple(self.containers)
         known = [self.cpu_limits[name] for name in names if name in self.cpu_limits]
         return sum(known) if known and len(known) == len(names) else None

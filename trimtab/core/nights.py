@@ -16,6 +16,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from trimtab.core.figures import Figures
+from trimtab.core.overload import Yardstick
 from trimtab.policy import Policy, Record, TunedSettings
 
 FIRST_SHARE = 0.05  # of the fleet
@@ -60,7 +61,7 @@ class NightCase(Record, frozen=True):
     policy: Policy
     start: float
     demand: bytes
-    pod_capacity: float
+    pod: Yardstick | None  # None: what one carries is not known
     startup_s: float
     in_force: InForce | None = None
     lived: LivedDay | None = None  # None: it was not seen for most of the day

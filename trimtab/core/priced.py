@@ -14,13 +14,13 @@ from math import ceil, inf
 import numpy as np
 
 from trimtab.core.model import Quantile
+from trimtab.policy import SLO
 from trimtab.series import Floats
 
-SERVICE_LEVEL = 0.8
 BEYOND = 4.0 / 3.0  # what load beyond the last quantile counts, as a multiple of it
 
 
-def level(demand: Sequence[Quantile], price: float, service_level: float = SERVICE_LEVEL, carries: float = 1.0) -> int:
+def level(demand: Sequence[Quantile], price: float, service_level: float = SLO, carries: float = 1.0) -> int:
     """The pods that this demand is worth, of which each carries so much at 100 %."""
     above = (1.0 - demand[-1].probability) * max(demand[-1].value, 0.0) * BEYOND
     best, cheapest, later = 0, inf, demand[-1]
@@ -33,7 +33,7 @@ def level(demand: Sequence[Quantile], price: float, service_level: float = SERVI
     return best
 
 
-def levels(probabilities: Floats, values: Floats, price: float, service_level: float = SERVICE_LEVEL) -> Floats:
+def levels(probabilities: Floats, values: Floats, price: float, service_level: float = SLO) -> Floats:
     """The same for many forecasts at once: values[row, quantile], probabilities and values ascending."""
     pods = np.ceil(np.maximum(values, 0.0) / service_level - 1e-9)
     cost = pods + price * load_above(probabilities, np.maximum(values, 0.0))

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from trimtab.core.demand import demand_of, saturated
 from trimtab.core.model import Forecast, Missing, Observation, Proposal, Reason, Samples
+from trimtab.core.overload import Yardstick, bridge_counts, yardstick
 from trimtab.core.priced import into_band, level
-from trimtab.core.requests import full_load
+from trimtab.core.tuned import unbridged
 from trimtab.policy import Objective, Policy, Rule, Signal
 
 _SATURATED = Missing(
@@ -27,6 +28,8 @@ def propose_priced(
     policy: Policy, objective: Objective, seen: Observation, proposals: list[Proposal]
 ) -> tuple[list[Proposal], tuple[Rule, ...]]:
     """The proposals, and the rules between them and a plan; as they were while one of the loads has no price."""
+    if policy.bridge is not None and not bridge_counts(policy, seen.pods):
+        objective = unbridged(objective)
     count = len(policy.signals)
     known = zip(policy.signals, seen.samples, seen.forecasts, proposals[:count], proposals[count:], strict=False)
     priced = [_priced(policy, objective, seen, *each) for each in known]
@@ -49,15 +52,16 @@ def _priced(
     """What one load needs now, and what it is worth by the time a pod could serve."""
     if isinstance(later.replicas, Missing) or isinstance(now.replicas, Missing):
         return Missing(reason=Reason.NOT_PREDICTABLE)
-    demand, carries = demand_of(sample, seen.pods), full_load(policy, signal, seen)
-    if demand is None or isinstance(carries, Missing):
+    demand, pod = demand_of(sample, seen.pods), yardstick(policy, signal, seen)
+    if demand is None or isinstance(pod, Missing):
         return Missing(reason=Reason.ABSENT)
+    carries = pod.request
     load = demand / carries
-    need = ceil(load / objective.service_level - 1e-9)
+    need = ceil(demand / pod.level - 1e-9)
     if isinstance(forecast, Missing):  # it is being read: `later` asks for what is there
         least = max(need, now.number()) if saturated(signal, sample, seen) else need
         return replace(now, replicas=least, ratio=None, load_pods=load), later
-    band = _worth(objective, forecast, carries, seen.spec_replicas)
+    band = _worth(objective, forecast, pod, seen.spec_replicas)
     if saturated(signal, sample, seen):
         least = max(need, band, now.number(), seen.spec_replicas)
         return replace(now, replicas=least, ratio=None, load_pods=load), replace(later, replicas=_SATURATED)
@@ -70,10 +74,8 @@ def _priced(
     )
 
 
-def _worth(objective: Objective, forecast: Forecast, carries: float, current: int) -> int:
+def _worth(objective: Objective, forecast: Forecast, pod: Yardstick, current: int) -> int:
     """The replicas moved as little as possible into what is worth starting and what is worth keeping."""
-    start = level(forecast.demand, objective.price * objective.start_share, objective.service_level, carries)
+    start = level(forecast.demand, objective.price * objective.start_share, pod.share, pod.request)
     kept = forecast.keep or forecast.demand
-    return into_band(
-        current, start, level(kept, objective.price * objective.keep_share, objective.service_level, carries)
-    )
+    return into_band(current, start, level(kept, objective.price * objective.keep_share, pod.share, pod.request))

@@ -13,16 +13,17 @@ from msgspec.structs import replace
 from trimtab.core.limits import first_set
 from trimtab.core.model import Missing, Observation, Pod, Reason
 from trimtab.errors import InvalidInput
-from trimtab.policy import PodAverage, Policy, Record, Signal, Size, TotalAverage, Utilization
+from trimtab.policy import Policy, Record, Signal, Size
 
 USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
 
 
 class ContainerRequest(Record, frozen=True):
-    """One container of a pod's spec; None in `request` means not set."""
+    """One container of a pod's spec; None means not set."""
 
     name: str
     request: Size = Size()
+    cpu_limit: float | None = None
     init: bool = False
     restartable: bool = False
 
@@ -42,13 +43,21 @@ def pod_request(containers: Sequence[ContainerRequest], pod_level: Size | None =
     return first_set(pod_level or Size(), total)
 
 
-def with_requests(pod: Pod, containers: Sequence[ContainerRequest], pod_level: Size | None = None) -> Pod:
-    """The pod with its requests, those of each container, and whom to blame where one is missing."""
+def with_requests(
+    pod: Pod, containers: Sequence[ContainerRequest], pod_level: Size | None = None, cpu_limit: float | None = None
+) -> Pod:
+    """The pod with its requests and CPU limits, those of each container, and whom to blame where a request is missing.
+
+    `pod_level` and `cpu_limit` are of the pod as a whole.
+    """
     total = pod_request(containers, pod_level)
+    counted = [candidate for candidate in containers if counts(candidate)]
+    limits = {candidate.name: candidate.cpu_limit for candidate in counted} | {"": cpu_limit}
     return replace(
         pod,
         requests=total,
-        containers={candidate.name: candidate.request for candidate in containers if counts(candidate)},
+        containers={candidate.name: candidate.request for candidate in counted},
+        cpu_limits={name: limit for name, limit in limits.items() if limit},
         no_request=_culprit(containers, total),
     )
 
@@ -64,22 +73,18 @@ def scale_point(policy: Policy, signal: Signal, seen: Observation) -> float | No
     return sum(size.amount(axis) or 0.0 for size in sizes) or None
 
 
-def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
+def mean_request(pods: Sequence[Pod], signal: Signal) -> float | Missing:
     """The mean request of the pods that are not on their way out, in the unit of the signal's resource."""
     axis, container = signal.metric.axis, signal.metric.container
     sizes = [pod.containers.get(container) if container else pod.requests for pod in pods if not pod.deleting]
     amounts = [size.amount(axis) for size in sizes if size is not None]
     known = [amount for amount in amounts if amount]
-    return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)
+    return mean(known) if known else Missing(reason=Reason.NO_REQUEST)
 
 
-def full_load(policy: Policy, signal: Signal, seen: Observation) -> float | Missing:
-    """What one pod carries at 100 %: its request, or else what its target is taken to be a share of."""
-    if isinstance(signal, Utilization):
-        return scale_point(policy, signal, seen) or mean_request(seen.pods, signal)
-    if isinstance(signal, PodAverage | TotalAverage):
-        return signal.target / USUAL_TARGET
-    return Missing(reason=Reason.UNSUPPORTED, detail="its target does not say what one pod carries")
+def mean(amounts: Sequence[float]) -> float:
+    """Of amounts that are all the same, exactly that one."""
+    return amounts[0] if min(amounts) == max(amounts) else sum(amounts) / len(amounts)
 
 
 def counts(container: ContainerRequest) -> bool:

@@ -70,15 +70,14 @@ def tuned(policy: Policy, settings: TunedSettings) -> Policy:
     if policy.bridge is not None:
         ceiling = settings.ceiling
         new = replace(new, bridge=None if ceiling is None else replace(policy.bridge, ceiling=ceiling))
-        new = new if new.bridge else replace(new, objective=_unbridged(new.objective))
+        if ceiling is None and new.objective is not None:
+            new = replace(new, objective=unbridged(new.objective))
     return _repriced(new, settings.band) if settings.priced else by_target(new)
 
 
-def _unbridged(objective: Objective | None) -> Objective | None:
+def unbridged(objective: Objective) -> Objective:
     """With the usual share of its price for a start, where it had that of a bridge."""
-    if objective is None or objective.start_share != BRIDGED_START_SHARE:
-        return objective
-    return replace(objective, start_share=START_SHARE)
+    return objective if objective.start_share != BRIDGED_START_SHARE else replace(objective, start_share=START_SHARE)
 
 
 def restated(policy: Policy, settings: TunedSettings) -> Policy:

@@ -41,8 +41,9 @@ class ObjectiveSpec(ManifestPart):
     """What matters more; balanced unless something else or a price is written."""
     price: Annotated[int, Field(ge=1, le=10000)] | None = None
     """How many pod-minutes one violated pod-minute of load is worth: savings is 8, balanced 32, reliability 128."""
-    service_level: ServiceLevel = "0.8"
-    """What a pod may carry at most, as a share of its request; above it the load counts as violated."""
+    service_level: ServiceLevel | None = None
+    """Above which share of its request a pod is overloaded. Left out: above its request, or above 80 % of its limit
+    where that is less."""
 
     latency: LatencySpec | None = None
     """The promise to users. Targets and the service level follow from what one pod serves while it holds."""
@@ -66,7 +67,7 @@ class ObjectiveSpec(ManifestPart):
         price = PRICES[self.priority or "balanced"] if self.price is None else float(self.price)
         return Objective(
             price=price,
-            service_level=float(self.service_level),
+            service_level=None if self.service_level is None else float(self.service_level),
             latency=self.latency.promise() if self.latency else None,
         )
 
@@ -120,8 +121,9 @@ def _of_the_whole(metric: Any) -> bool:
 
 
 def guarding(bridge: Bridge, objective: Objective) -> Bridge:
-    """A bridge guards the service level that is written."""
-    return replace(bridge, ceiling=BRIDGE_SHARE * objective.service_level)
+    """A bridge guards the service level, where one is written."""
+    level = objective.service_level
+    return bridge if level is None else replace(bridge, ceiling=BRIDGE_SHARE * level)
 
 
 def bridged(objective: Objective) -> Objective:

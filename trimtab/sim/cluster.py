@@ -26,7 +26,7 @@ from trimtab.sim.demand_forecast import SimulatedForecasts
 from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.queue import late_load
-from trimtab.sim.score import Counts, Days, serve
+from trimtab.sim.score import EVERY_STEP, Counts, Days, serve
 from trimtab.sim.simulated_pods import CONTAINER, Pods, SimPod
 from trimtab.sim.usage_sampler import UsageSampler
 
@@ -65,12 +65,12 @@ class Run:
         arrays = ("load", "replicas", "ready", "billed", "requested", "violating", "killed", "resized")
         return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
-    def days(self, day_steps: int) -> Days:
+    def days(self, day_steps: int, scored: Floats = EVERY_STEP) -> Days:
         """The same sums as `score.measure`, added in the same order, so that both print the same digits."""
-        change = np.diff(self.replicas, prepend=self.replicas[0])
+        change, weights = np.diff(self.replicas, prepend=self.replicas[0]), scored if len(scored) else 1.0
         columns = (self.billed, self.violating, np.maximum(change, 0), np.abs(change), self.load, self.resized)
         day = np.arange(len(self.load)) // day_steps
-        return Days(*(np.bincount(day, weights=column).astype(np.float64) for column in columns))
+        return Days(*(np.bincount(day, weights=weights * column).astype(np.float64) for column in columns))
 
 
 def run(
@@ -112,12 +112,14 @@ class _Cluster:
     def __init__(
         self, policy: Policy, spec: ClusterSpec, first_pods: int, seed: int, start: float, step_s: float
     ) -> None:
+        policy = spec.fitted(policy)
         self.policy, self.spec, self.start, self.step_s = policy, spec, start, step_s
         self.decided = msgspec.structs.replace(policy, bridge=None)  # ready pods grow when the protocol says: `_bridge`
         self.draw = np.random.default_rng(seed)
         usual_steps = ceil(spec.startup_s * sum(spec.startup_jitter) / 2 / step_s)
         names = {CONTAINER} | {signal.metric.container for signal in policy.signals if signal.metric.container}
         self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps, usual_steps, names)
+        self.pods.cpu_limit = spec.shown_limit
         self.meter = Meter(spec, start, step_s)
         self.memory = Memory()
         self.usage = UsageSampler() if policy.vertical is not None else None
@@ -152,7 +154,7 @@ class _Cluster:
     def _bridge(self, step: int) -> None:
         """What the last step needed of the pods that are ready now is asked for now, and there in the next step."""
         bridge, ready, self.factor = self.policy.bridge, self.pods.ready, self.next_factor
-        if bridge is not None and self.spec.bridge_counts and step > 0:
+        if bridge is not None and step > 0:
             load = self.meter.shown_total() / self.spec.pod_capacity
             level = level_needed(load, ready, bridge.ceiling, bridge.max_factor)
             self._bridge_needed = still_needed(self._bridge_needed, level, step * self.step_s)

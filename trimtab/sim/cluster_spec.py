@@ -5,11 +5,14 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from trimtab.core.tuned import unbridged
+from trimtab.policy import SLO, Policy, level_of, limit_sets_level
 from trimtab.quantity import GIB
 from trimtab.series import Floats
 from trimtab.sim.grid import MEAN_S, STEP_S
 from trimtab.sim.queue import WorkQueue
-from trimtab.sim.score import SLO
 
 
 class FaultKind(enum.StrEnum):
@@ -44,15 +47,16 @@ METRIC_DELAY_S = float(STEP_S)  # no operator sees the newest scrape
 class ClusterSpec:
     """What every pod is like, in the load's own unit, and how the metrics reach the policy.
 
-    `pod_capacity` is the load at which a pod uses 100 % of its request `pod_cores`. Above `level` a pod is overloaded.
+    `pod_capacity` is the load at which a pod uses 100 % of its request `pod_cores`. Above `level` a pod is overloaded:
+    by default as `core.overload` has it. `own_level` is the same as an objective that writes no service level knows it.
     `limit` is the most it can serve; a pod without a limit serves up to `burst` times its request.
     """
 
     startup_s: float = 120.0
     startup_jitter: tuple[float, float] = (1.0, 1.0)  # each start-up is multiplied by a draw from this range
-    slo: float = SLO  # the level as a share of `pod_capacity`, where no `level` is given
     pod_capacity: float = 1.0
     level: float | None = None
+    own_level: float | None = None  # where it is not `level`
     limit: float | None = None
     pod_cores: float = 1.0  # request of a pod before any resize
     burst: float = 1.0
@@ -84,7 +88,27 @@ class ClusterSpec:
         """The load above which a pod is overloaded, as a share of its request; never above what it can serve."""
         if self.queue:
             return self.ceiling_share
-        return min(self.slo if self.level is None else self.level / self.pod_capacity, self.ceiling_share)
+        return min(self._usual_level if self.level is None else self.level / self.pod_capacity, self.ceiling_share)
+
+    @property
+    def _usual_level(self) -> float:
+        return level_of(1.0, self.ceiling_share if self._limited else None)
+
+    @property
+    def _limited(self) -> bool:
+        """Whether there is a limit; one that equals the request where neither a limit nor a burst is given."""
+        return self.limit is not None or self.burst == 1.0
+
+    @property
+    def own_share(self) -> float:
+        return self.level_share if self.own_level is None else self.own_level / self.pod_capacity
+
+    @property
+    def shown_limit(self) -> float | None:
+        """The limit of a pod as an operator sees it, as a share of its request."""
+        if self.own_share < 1.0:
+            return self.own_share / SLO
+        return self.ceiling_share if self._limited else None
 
     @property
     def ceiling_share(self) -> float:
@@ -94,6 +118,12 @@ class ClusterSpec:
     @property
     def bridge_counts(self) -> bool:
         """Whether a larger size carries more: where the limit sets the level, as it does by default."""
-        if self.limit is None:
-            return self.level is None and self.burst == 1.0
-        return SLO * self.limit <= self.pod_capacity * (1.0 + 1e-9)
+        return limit_sets_level(1.0, self.ceiling_share if self._limited else None)
+
+    def fitted(self, policy: Policy) -> Policy:
+        """The policy as it acts on these pods: with a level for its objective, without a bridge that adds nothing."""
+        if policy.bridge is not None and not self.bridge_counts:
+            policy = replace(policy, bridge=None, objective=policy.objective and unbridged(policy.objective))
+        if policy.objective is None or policy.objective.service_level is not None:
+            return policy
+        return replace(policy, objective=replace(policy.objective, service_level=self.own_share))

@@ -24,6 +24,7 @@ from trimtab.core.replica_calculator import (
 )
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
+from trimtab.policy import SLO
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
@@ -44,7 +45,7 @@ from trimtab.sim.program import (
 )
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.rings import ENDS, Ints, changed, empty_past, front, longest_period, note, push
-from trimtab.sim.score import SLO, Actuator, Counts, Days, measure
+from trimtab.sim.score import Actuator, Counts, Days, measure
 from trimtab.sim.stateless_rules import settle_stateless
 
 shared(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from trimtab.policy import SLO
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import delay_steps
 from trimtab.sim.queue import fewest_pods
-from trimtab.sim.score import SLO, Counts
+from trimtab.sim.score import Counts
 from trimtab.sim.sliding_windows import forward_max
 
 

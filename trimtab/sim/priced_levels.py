@@ -27,8 +27,7 @@ from trimtab.core.forecast.learned.net import (
     bins_of,
     hidden_of,
 )
-from trimtab.core.priced import SERVICE_LEVEL
-from trimtab.policy import Bounds, Rule
+from trimtab.policy import SLO, Bounds, Rule
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled
 from trimtab.sim.demand_features import KEEP_STEPS, DemandFeatures, outcomes
@@ -51,7 +50,7 @@ class PricedLevels(NamedTuple):
 
 
 def priced_levels(
-    load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float], service_level: float = SERVICE_LEVEL
+    load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float], service_level: float = SLO
 ) -> PricedLevels:
     found, first = np.empty((2, len(prices), len(load)), dtype=np.int32), 0
     for shares, level in _forecasts(load, startup_s, weights):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trimtab.core.bridge import level_needed
 from trimtab.core.figures import Figures
-from trimtab.policy import Bridge
+from trimtab.policy import SLO, Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS
@@ -25,8 +25,8 @@ from trimtab.sim.sliding_windows import backward_min
 
 Counts = NDArray[np.int32]
 
-SLO = 0.8  # the highest share of a pod's capacity at which it still answers in time
 SLACK = 1e-6
+EVERY_STEP: Floats = np.empty(0)
 _LEAST_BACKLOG = 1e-9
 
 
@@ -85,6 +85,11 @@ def serve(arriving: float, backlog: float, level: float, capacity: float) -> tup
     return left, level < arriving - SLACK or left > _LEAST_BACKLOG
 
 
+def scored_steps(known: NDArray[np.bool_], delay_steps: int) -> Floats:
+    """1 where a step counts, else 0: steps without a sample, and one start-up after them, are no load."""
+    return backward_min(known.astype(np.int8), delay_steps).astype(np.float64)
+
+
 def violates_without_backlog(load: Floats, ready: Counts, slo: float) -> NDArray[np.bool_]:
     """Steps whose own load is too much for the ready pods, of whole arrays."""
     return slo * ready < load - SLACK
@@ -103,15 +108,19 @@ def measure(
     seen: Floats | None = None,
     refused: float = 0.0,
     ceiling: float = 1.0,
+    scored: Floats = EVERY_STEP,
 ) -> Days:
     """What these replicas, billed step by step, did with this load (in units of one pod's request).
 
     A bridge looks at `seen`, the load that each step shows at its end; the load itself where nothing else is given.
-    A share of the pods may be `refused` every larger size. A pod serves at most `ceiling` of its request.
+    A share of the pods may be `refused` every larger size. A pod serves at most `ceiling` of its request. Steps whose
+    `scored` is 0 count nothing.
     """
     table = np.zeros((6, -(-len(load) // day_steps)))
     shown = load if seen is None else seen
-    measure_into(load, shown, replicas, delay_steps, day_steps, slo, ceiling, *numbers_of(bridge), refused, table)
+    weights = scored if len(scored) else np.ones(len(load))
+    arrays = load, shown, replicas, weights
+    measure_into(*arrays, delay_steps, day_steps, slo, ceiling, *numbers_of(bridge), refused, table)
     return Days(*table)
 
 
@@ -120,6 +129,7 @@ def measure_into(
     load: Floats,
     seen: Floats,
     replicas: Counts,
+    scored: Floats,
     delay_steps: int,
     day_steps: int,
     slo: float,
@@ -141,13 +151,13 @@ def measure_into(
     last_needed, factor, next_factor = empty_levels(levels), 1.0, 1.0
     for t in range(len(load)):
         now, day = int(replicas[t]), t // day_steps
+        counts = scored[t]
+        table[2, day] += counts * max(0, now - before)
+        table[3, day] += counts * abs(now - before)
         if now > before:
             arriving[(t + delay_steps) & mask] += now - before
             starting += now - before
-            table[2, day] += now - before
-            table[3, day] += now - before
         elif now < before:
-            table[3, day] += before - now
             surplus, slot = before - now, t + delay_steps
             while surplus > 0 and starting > 0:
                 gone = min(surplus, arriving[slot & mask])
@@ -165,13 +175,13 @@ def measure_into(
             level = level_needed(seen[t - 1], float(ready), ceiling, max_factor)
             next_factor = hold(last_needed, t, level, max_factor)
             if next_factor != factor:
-                table[5, (t - 1) // day_steps] += resizable
+                table[5, (t - 1) // day_steps] += scored[t - 1] * resizable
         pods = ready + resizable * (factor - 1.0)
         backlog, violates = serve(load[t], backlog, slo * pods, most * pods)
-        table[0, day] += now + resizable * (max(factor, next_factor) - 1.0)
-        table[4, day] += load[t]
+        table[0, day] += counts * (now + resizable * (max(factor, next_factor) - 1.0))
+        table[4, day] += counts * load[t]
         if violates:
-            table[1, day] += load[t]
+            table[1, day] += counts * load[t]
 
 
 def violating_load(load: Floats, pods: Floats, slo: float = SLO, ceiling: float = 1.0) -> Floats:

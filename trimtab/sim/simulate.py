@@ -26,7 +26,7 @@ from trimtab.sim.numba_engine import run_on
 from trimtab.sim.priced_levels import band_path, priced_levels
 from trimtab.sim.program import NOTHING_AHEAD, BoundsBySteps, bounds_by_step, is_cpu_share, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
-from trimtab.sim.score import Actuator, Counts, Days, measure, ready_pods, violating_load
+from trimtab.sim.score import EVERY_STEP, Actuator, Counts, Days, measure, ready_pods, violating_load
 from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 _PLAIN = ClusterSpec()
@@ -61,11 +61,18 @@ class Simulation:
     """One load on one simulated cluster. What all policies share is computed once: signal, forecasts, schedules."""
 
     def __init__(
-        self, load: Floats, cluster: ClusterSpec, *, first_pods: int, start: float = 0.0, seed: int = 0
+        self,
+        load: Floats,
+        cluster: ClusterSpec,
+        *,
+        first_pods: int,
+        start: float = 0.0,
+        seed: int = 0,
+        scored: Floats = EVERY_STEP,
     ) -> None:
-        """`load` is in its own unit, at 15 s steps from `start` on."""
+        """`load` is in its own unit, at 15 s steps from `start` on; where `scored` is 0, `days` count nothing."""
         self.load, self.cluster, self.first_pods = load, cluster, first_pods
-        self.start, self.seed = start, seed
+        self.start, self.seed, self.scored = start, seed, scored
         self._forecasts: dict[bytes, Floats] = {}
         self._levels: dict[tuple[float, float], tuple[Counts, Counts]] = {}  # by service level and price
 
@@ -73,7 +80,7 @@ class Simulation:
         """Every step of one policy."""
         if why_slow(policy, self.cluster):
             return self._decided(policy)
-        policy = self._without_idle_bridge(policy)
+        policy = self.cluster.fitted(policy)
         pods, delay = self._pods, delay_steps(self.cluster.startup_s)
         replicas = self._replicas(policy, UNLIMITED)
         ready = ready_pods(replicas, delay)
@@ -105,6 +112,7 @@ class Simulation:
         `stepped_parts` of the cluster.
         """
         groups: dict[bytes, list[int]] = {}
+        policies = [self.cluster.fitted(policy) for policy in policies]
         for number, policy in enumerate(policies):
             alike = policy if is_cpu_share(policy) else replace(policy, bridge=None)
             groups.setdefault(msgspec.msgpack.encode(alike), []).append(number)
@@ -124,7 +132,7 @@ class Simulation:
         """Policies that differ in nothing but the bridge."""
         first = policies[0]
         if self.cluster.queue or (first.objective is None and uncovered(first)):
-            return [self._decided(policy).days(DAY_STEPS) for policy in policies]
+            return [self._decided(policy).days(DAY_STEPS, self.scored) for policy in policies]
         replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
         if not len(replicas):
             return [None] * len(policies)
@@ -132,27 +140,23 @@ class Simulation:
         level, ceiling = cluster.level_share, cluster.ceiling_share
 
         def measured(policy: Policy) -> Days:
-            bridge = self._without_idle_bridge(policy).bridge
-            return measure(self._pods, replicas, delay, DAY_STEPS, level, bridge, self._shown, ceiling=ceiling)
+            shape = delay, DAY_STEPS, level, policy.bridge, self._shown
+            return measure(self._pods, replicas, *shape, ceiling=ceiling, scored=self.scored)
 
         return [measured(policy) for policy in policies]
-
-    def _without_idle_bridge(self, policy: Policy) -> Policy:
-        """A bridge that adds no capacity is not applied."""
-        return policy if self.cluster.bridge_counts else replace(policy, bridge=None)
 
     def _decided(self, policy: Policy) -> Run:
         return run(policy, self.load, self.cluster, first_pods=self.first_pods, seed=self.seed, start=self.start)
 
     def _replicas(self, policy: Policy, within: CostLimit) -> Counts:
-        cluster, bridge = self.cluster, self._without_idle_bridge(policy).bridge
+        cluster = self.cluster
         view = cluster.mean_steps, cluster.metric_delay_steps
-        actuator = Actuator(delay_steps(cluster.startup_s), bridge, 0.0, cluster.ceiling_share, *view)
+        actuator = Actuator(delay_steps(cluster.startup_s), policy.bridge, 0.0, cluster.ceiling_share, *view)
         compiled = program(policy, STEP_S, self._ahead(policy), self._by_step(policy))
         return run_on(self._pods, self._signal, self._shown, compiled, self.first_pods, actuator, within)
 
     def _path(self, policy: Policy, objective: Objective) -> Counts:
-        start, keep = (self._levels[objective.service_level, price] for price in _band(objective))
+        start, keep = (self._levels[_level(objective), price] for price in _band(objective))
         by_step = self._by_step(policy)
         return band_path(start[0], keep[1], self.first_pods, policy.bounds, objective.settle, by_step)
 
@@ -162,8 +166,8 @@ class Simulation:
         for policy in policies:
             if policy.objective is not None:
                 for price in _band(policy.objective):
-                    if (policy.objective.service_level, price) not in self._levels:
-                        wanted.setdefault(policy.objective.service_level, {})[price] = None
+                    if (_level(policy.objective), price) not in self._levels:
+                        wanted.setdefault(_level(policy.objective), {})[price] = None
             elif not uncovered(policy):
                 self._ahead(policy)
         for level, prices in wanted.items():
@@ -198,6 +202,11 @@ class Simulation:
     @cached_property
     def _shown(self) -> Floats:
         return shown_load(self._pods, self.cluster.mean_steps, self.cluster.metric_delay_steps)
+
+
+def _level(objective: Objective) -> float:
+    assert objective.service_level is not None  # `fitted` fills it in
+    return objective.service_level
 
 
 def _band(objective: Objective) -> tuple[float, float]:

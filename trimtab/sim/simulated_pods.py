@@ -41,6 +41,7 @@ class Pods:
     ) -> None:
         self._startup_steps, self._made, self._containers = startup_steps, 0, names
         self.cores, self.memory_bytes = cores, memory_bytes  # of the template
+        self.cpu_limit: float | None = None  # as a share of the request
         self.all: list[SimPod] = []
         self.ready, self.ready_cores = 0, 0.0
         self._next_ready = 0
@@ -126,6 +127,7 @@ class Pods:
                 ready_since=start + (pod.ready_at if pod.ready else pod.restarted) * step_s,
                 requests=size,
                 containers=dict.fromkeys(self._containers, size),
+                cpu_limits=dict.fromkeys(("", *self._containers), pod.cores * self.cpu_limit) if self.cpu_limit else {},
             )
         return pod.facts
 

@@ -15,18 +15,19 @@ import numpy as np
 from msgspec import structs
 
 from trimtab.core.figures import Figures
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.core.tuned import by_percent, settings_of, tunable
 from trimtab.policy import Admit, Policy, TotalAverage
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
-from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S
+from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum_on, pods_needed
 from trimtab.sim.program import is_cpu_share
-from trimtab.sim.score import Days, Provisioning, oom_share, provisioning, score, slack
+from trimtab.sim.score import EVERY_STEP, Days, Provisioning, oom_share, provisioning, score, scored_steps, slack
 from trimtab.sim.simulate import Simulation, stepped_parts, why_slow
-from trimtab.tune.demand import DEFAULT_TARGET, Demand
+from trimtab.tune.demand import Demand
 
 
 class Hour(NamedTuple):
@@ -81,7 +82,28 @@ class Case:
     @cached_property
     def simulation(self) -> Simulation:
         first = first_pods(self.policy, float(self.load[0]))
-        return Simulation(self.demand.values, self.pods, first_pods=first, start=self.demand.start, seed=self.seed)
+        return Simulation(
+            self.demand.values,
+            self.pods,
+            first_pods=first,
+            start=self.demand.start,
+            seed=self.seed,
+            scored=self.scored,
+        )
+
+    @cached_property
+    def scored(self) -> Floats:
+        """1 where a step counts, 0 in gaps of the history and one start-up after them."""
+        known = self.demand.known
+        return EVERY_STEP if known is None else scored_steps(known, delay_steps(self.pods.startup_s))
+
+    @property
+    def gap_note(self) -> str:
+        """How much of the time is not scored."""
+        if not len(self.scored):
+            return ""
+        left_out = 1.0 - float(self.scored.mean())
+        return f"{left_out:.1%} of the time is not scored: steps without a sample, and one start-up after them"
 
     @property
     def load(self) -> Floats:
@@ -119,7 +141,8 @@ class Case:
 
     def optima(self, least: int = 1) -> Floats:
         """The optimum's pod-steps of each day."""
-        by_day: Floats = optimum_on(self.pods, self.load, least).reshape(self.whole_days, DAY_STEPS).sum(axis=1)
+        best = _weighed(optimum_on(self.pods, self.load, least), self.scored)
+        by_day: Floats = best.reshape(self.whole_days, DAY_STEPS).sum(axis=1)
         return by_day
 
     @property
@@ -135,17 +158,19 @@ def backtest(name: str, case: Case) -> Outcome:
 
 def judged(name: str, case: Case, run: Run, from_step: int = 0) -> Outcome:
     """The outcome of a run of the case's policy, or of its part from a step on."""
-    pods = case.pods
-    needed = pods_needed(run.load, 1, pods.level_share)
+    pods, scored = case.pods, case.scored[from_step:]
+    needed = pods_needed(run.load, 1, pods.level_share)[from_step:]
     best, part = optimum_on(pods, run.load)[from_step:], run.since(from_step)
-    days = part.days(DAY_STEPS)
+    days = part.days(DAY_STEPS, scored)
+    counts = scored > 0 if len(scored) else np.full(len(best), True)
+    requested = part.requested[counts]
     return Outcome(
         policy=name,
-        figures=score(days, float(best.sum()), case.price, len(best) / DAY_STEPS),
-        provisioning=provisioning(needed[from_step:], part.ready),
-        worst=worst_hour(part, case.demand.start + from_step * STEP_S),
+        figures=score(days, float(_weighed(best, scored).sum()), case.price, int(counts.sum()) / DAY_STEPS),
+        provisioning=provisioning(needed[counts], part.ready[counts]),
+        worst=worst_hour(part, case.demand.start + from_step * STEP_S, scored),
         pod_hours=float(days.pods.sum()) / HOUR_STEPS,
-        slack=slack(np.minimum(part.load, part.requested), part.requested),
+        slack=slack(np.minimum(part.load[counts], requested), requested),
         oom=oom_share(part.kills, int(part.replicas[0]) + int(np.maximum(np.diff(part.replicas), 0).sum())),
         run=part,
         best=best,
@@ -153,9 +178,13 @@ def judged(name: str, case: Case, run: Run, from_step: int = 0) -> Outcome:
     )
 
 
-def worst_hour(run: Run, start: float) -> Hour:
+def _weighed(values: Floats, scored: Floats) -> Floats:
+    return values * scored if len(scored) else values
+
+
+def worst_hour(run: Run, start: float, scored: Floats = EVERY_STEP) -> Hour:
     edges = np.arange(0, len(run.load), HOUR_STEPS)
-    load, violating = np.add.reduceat(run.load, edges), np.add.reduceat(run.violating, edges)
+    load, violating = (np.add.reduceat(_weighed(column, scored), edges) for column in (run.load, run.violating))
     share = np.divide(violating, load, out=np.zeros_like(load), where=load > 0)
     worst = int(np.argmax(violating))
     return Hour(start + worst * 3600.0, 100.0 * float(share[worst]))
@@ -164,7 +193,7 @@ def worst_hour(run: Run, start: float) -> Hour:
 def first_pods(policy: Policy, load: float) -> int:
     """A run begins with what the first load needs at 70 %, within the bounds."""
     bounds = policy.bounds
-    return max(1, bounds.min_replicas, min(bounds.max_replicas, ceil(load / DEFAULT_TARGET)))
+    return max(1, bounds.min_replicas, min(bounds.max_replicas, ceil(load / USUAL_TARGET)))
 
 
 def quick_form(policy: Policy, pods: ClusterSpec) -> Policy:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.files import POD_LEVEL
 from trimtab.kinds.queues import queue_followed
-from trimtab.policy import Backlog, MetricKind, Policy, Signal, Utilization, Watermark
+from trimtab.policy import Backlog, MetricKind, Policy, Signal, Utilization
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
 from trimtab.sim.grid import MEAN_S, STEP_S
 
-DEFAULT_TARGET = 0.7  # the share of a pod's capacity that is used where nobody says otherwise
 SHORTEST_S = 3600.0
 FINE_S = 1.5 * MEAN_S  # metrics are means of a minute: finer samples show nothing that a policy could see
 LEAST_PODS, MOST_PODS = 0.01, 100_000.0  # a peak beyond these is a mistake in the unit
@@ -28,6 +28,7 @@ class Demand(NamedTuple):
     values: Floats
     start: float
     notes: tuple[str, ...] = ()
+    known: NDArray[np.bool_] | None = None  # steps that have a sample; None: all
 
     @property
     def days(self) -> float:
@@ -36,7 +37,8 @@ class Demand(NamedTuple):
     def last(self, days: float | None) -> Demand:
         """Its end, where so many days are wanted."""
         first = max(0, len(self.values) - round(days * 86400 / STEP_S)) if days is not None else 0
-        return self._replace(values=self.values[first:], start=self.start + first * STEP_S)
+        known = None if self.known is None else self.known[first:]
+        return self._replace(values=self.values[first:], start=self.start + first * STEP_S, known=known)
 
     def last_whole_days(self) -> Demand:
         """What is tuned on: its last day ends now, and what is too much at the beginning is told."""
@@ -65,7 +67,8 @@ def demand_of(frame: Frame, where: str, series: str = "", days: float | None = N
     held, notes = _hold(values, frame.step_s)
     notes = tuple(filter(None, (resolution_note(frame.step_s), *notes)))
     grid = np.arange(int(len(held) * frame.step_s // STEP_S)) * STEP_S
-    return Demand(frame.names[row], held[(grid / frame.step_s).astype(np.intp)], start, notes)
+    steps, present = (grid / frame.step_s).astype(np.intp), np.isfinite(values)
+    return Demand(frame.names[row], held[steps], start, notes, None if present.all() else present[steps])
 
 
 def resolution_note(step_s: float) -> str:
@@ -109,45 +112,6 @@ def _hold(values: Floats, step_s: float) -> tuple[Floats, tuple[str, ...]]:
         f" {format_duration(longest * step_s)} at the longest; the last value was held"
     )
     return values[last], (note,)
-
-
-class PodRequests(Protocol):
-    """What a workload's manifest says of its pods."""
-
-    @property
-    def title(self) -> str: ...
-
-    def cores(self, signal: Signal | None) -> float: ...
-
-
-def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = None) -> tuple[float, str]:
-    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed.
-
-    A share of CPU is one of the pod's request, which its workload's manifest holds; what another unit means to a pod
-    nobody wrote down.
-    """
-    if given is not None:
-        return given, ""
-    signal = load_signal(policy)
-    if pod is not None and (signal is None or _of_resource(signal, "cpu")):
-        cores = pod.cores(signal)
-        return cores, f"the load is in cores; one pod carries {cores:g} at 100 %, the CPU request of {pod.title}"
-    if signal is None or isinstance(signal, Utilization):
-        return 1.0, (
-            "the load is in cores, and one pod is taken to request 1: add the manifest of its workload with -f, or say"
-            " --pod-capacity CORES"
-        )
-    if isinstance(signal, Backlog):
-        if signal.service_time is not None:
-            fix = "say how many items one pod finishes per second: its concurrency / the seconds that an item takes"
-            raise InvalidInput("--pod-capacity", "missing", fix)
-        capacity = signal.concurrency / signal.service_time_s
-        return capacity, f"the load is in items per second; one pod finishes {capacity:g} at 100 %"
-    if isinstance(signal, Watermark):
-        fix = "say how much load one pod carries at 100 %, in the unit of the load"
-        raise InvalidInput("--pod-capacity", "missing", fix)
-    capacity = signal.target / DEFAULT_TARGET
-    return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
 
 
 def load_signal(policy: Policy) -> Signal | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import (
     Bounds,
     ContainerRule,
@@ -22,7 +23,7 @@ from trimtab.quantity import GIB
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.sim.grid import DAY_STEPS
-from trimtab.tune.demand import DEFAULT_TARGET, Demand
+from trimtab.tune.demand import Demand
 
 WEEK = 7 * DAY_STEPS
 BOUNDS = Bounds(min_replicas=2, max_replicas=100)
@@ -50,7 +51,7 @@ def demo_fleet() -> list[DemoWorkload]:
 
 def _on_rate() -> Policy:
     metric = Metric(kind=MetricKind.EXTERNAL, name="requests")
-    return Policy(signals=(TotalAverage(metric=metric, target=DEFAULT_TARGET),), settle=RULES, bounds=BOUNDS)
+    return Policy(signals=(TotalAverage(metric=metric, target=USUAL_TARGET),), settle=RULES, bounds=BOUNDS)
 
 
 def _web() -> DemoWorkload:

@@ -1,6 +1,7 @@
 """`--fail-if`: conditions on the figures of a backtest, so that it can be a check of a change.
 
 "violations > 1%", "cost >= 1.5", "churn > 200"; with a sign the value is relative to the first policy: "j > +2%".
+A percentage without a sign is refused where the figure is no percentage.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ FIGURES = (
     "resizes",
 )
 PERCENT = ("violations", "worst", "under", "over", "slack", "oom")  # these are percent already
+AS_PERCENT = (*PERCENT, "regret")  # as the table prints them
 _ALSO = {"churn/day": "churn", "pod hours": "podHours", "worst hour": "worst"}  # as the table heads them
 _KNOWN = {name.lower(): name for name in FIGURES} | _ALSO
 _CONDITION = re.compile(r"\s*([\w/ ]*\w)\s*(>=|<=|>|<)\s*([+-]?)(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
@@ -57,6 +59,10 @@ def parse_fail_if(text: str) -> FailIf:
     value = float(f"{sign}{number}")
     if sign and not percent:
         raise InvalidInput("--fail-if", text, "a value with a sign is a difference to the first policy: write it in %")
+    if percent and not sign and figure not in AS_PERCENT:
+        relative, plain = f"{word} {compare} +{number}%", f"{word} {compare} {value / 100:g}"
+        fix = f"write '{relative}' for {number} % more than the first policy, or '{plain}' for the figure itself"
+        raise InvalidInput("--fail-if", text, fix)
     if percent and (sign or figure not in PERCENT):
         value /= 100.0
     return FailIf(text.strip(), figure, compare, value, bool(sign))

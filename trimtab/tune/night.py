@@ -15,11 +15,10 @@ from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.kinds.schedule import laid_out
 from trimtab.policy import Policy, TunedSettings, TuningMode
 from trimtab.series import Frame
-from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
 from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand, demand_of
-from trimtab.tune.judge import judge_of
+from trimtab.tune.judge import cluster_of, judge_of
 from trimtab.tune.odd_past import in_present_unit
 from trimtab.tune.queues import backlog_of, refuse_length
 from trimtab.tune.rolling_choice import GAIN
@@ -49,22 +48,18 @@ def _found(night: NightCase) -> Verdict:
     refuse_length(night.policy)
     if backlog_of(night.policy):
         raise InvalidInput("spec.tuning", "with a Backlog metric", "tune a queue with `trimtab tune`")
-    if night.pod_capacity <= 0.0:
+    if night.pod is None or night.pod.request <= 0.0:
         raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
     present = night.in_force.settings if night.in_force else _as_written(night.policy)
-    judge = judge_of([night.policy]).objective
-    pods = ClusterSpec(
-        startup_s=night.startup_s,
-        pod_capacity=night.pod_capacity,
-        pod_cores=night.pod_capacity,
-        slo=judge.service_level,
-    )
-    case = Case(_demand(night), night.policy, pods, judge.price)
+    pods = cluster_of(night.pod, startup_s=night.startup_s)
+    case = Case(_demand(night, night.pod.request), night.policy, pods, judge_of([night.policy]).objective.price)
     ceilings = CEILINGS if night.policy.bridge else ()  # only where its owner allowed one
     trial = Trial(
         case, space_of(case.policy, pods, ceilings=ceilings, bands=(None, *BANDS), present=present), LEAST_DAYS
     )
     if night.in_force is None or night.lived is None:
+        return _verdict(night, chosen(trial))
+    if trial.case.optima_above_the_floor[-1] <= 0:
         return _verdict(night, chosen(trial))
     realized_j = _realized_j(trial, night.lived)
     if text := _worse(trial, night.in_force, realized_j):
@@ -80,12 +75,12 @@ def _scheduled(case: NightCase) -> NightCase:
     return replace(case, policy=laid_out(case.policy, case.start, case.start + seconds))
 
 
-def _demand(case: NightCase) -> Demand:
+def _demand(case: NightCase, pod_capacity: float) -> Demand:
     """What is known of the load, in the unit of now."""
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
     frame = Frame((case.workload,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
     known = demand_of(frame, case.workload)
-    demand = in_present_unit(known, case.pod_capacity)
+    demand = in_present_unit(known, pod_capacity)
     if demand is not known and demand.days < LEAST_DAYS:
         raise NotEnoughData(f"{demand.notes[-1]}; tuning needs {LEAST_DAYS} days")
     return demand
@@ -106,7 +101,8 @@ def _verdict(night: NightCase, choice: Choice) -> Verdict:
 
 def _promise(choice: Choice) -> Promise:
     """J of each day over an optimum that keeps minReplicas, too: by that a quiet day is as good as a busy one."""
-    by_day = choice.daily_cost / choice.optima_above_the_floor
+    known = choice.optima_above_the_floor > 0  # a day without any sample says nothing
+    by_day = choice.daily_cost[known] / choice.optima_above_the_floor[known]
     return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
 
 

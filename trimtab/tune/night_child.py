@@ -18,6 +18,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from trimtab.core.nights import NightCase, Verdict
+from trimtab.core.overload import Yardstick
 from trimtab.policy import (
     Bridge,
     ForecastChoice,
@@ -83,7 +84,7 @@ def example() -> NightCase:
         policy=policy,
         start=0.0,
         demand=minutes.tobytes(),
-        pod_capacity=1.0,
+        pod=Yardstick(request=1.0, level=0.8, limit=1.0),
         startup_s=60.0,
     )
 

@@ -21,6 +21,8 @@ from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, scaled_al
 from trimtab.core.advise.recommend import pod_request, pod_usage, quantile
 from trimtab.core.advise.records import Against, Evidence, Objection
 from trimtab.core.figures import Figures, JudgedSettings
+from trimtab.core.model import Pod
+from trimtab.core.requests import ContainerRequest, with_requests
 from trimtab.errors import InvalidInput, InvalidPolicy
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Inspection, Policy, Size
@@ -28,9 +30,10 @@ from trimtab.quantity import MIB
 from trimtab.series import Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS
-from trimtab.sim.score import SLO, Days, measure
+from trimtab.sim.score import Days, measure
 from trimtab.tune.case import Case
 from trimtab.tune.demand import demand_of
+from trimtab.tune.judge import cluster_of, judged_pod
 from trimtab.tune.manifest import tunable_manifest, with_new_settings, writable_space
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.search import TARGETS, Trial, search, space_of
@@ -83,8 +86,9 @@ class AdvisedCase:
         demand = demand_of(frame, row).last_whole_days()
         spec = workload.hpa or new_hpa(rules, workload, request, max(TARGETS), UNBOUND)
         self.manifest = tunable_manifest(hpa_manifest(workload, spec))
-        pods = ClusterSpec(startup_s=terms.startup_s, pod_capacity=request, pod_cores=request)
-        self.case = Case(demand, policy_of(self.manifest.manifest, demand.start), pods, terms.lam)
+        policy = policy_of(self.manifest.manifest, demand.start)
+        self.pod = judged_pod(policy, template_of(workload)).judged
+        self.case = Case(demand, policy, cluster_of(self.pod, startup_s=terms.startup_s), terms.lam)
         self.now, self.pods = self._replay() if workload.hpa else self.standing(workload.replicas, request)
 
     def replayed(self, manifest: Spec) -> tuple[Figures, float]:
@@ -98,15 +102,26 @@ class AdvisedCase:
 
     def standing(self, pods: int, cores: float) -> tuple[Figures, float]:
         """A fixed number of pods of one size."""
-        values = self.case.demand.values
-        days = measure(values / cores, np.full(len(values), pods, dtype=np.int32), 0, DAY_STEPS)
+        values, spec = self.case.demand.values, self.case.pods
+        replicas = np.full(len(values), pods, dtype=np.int32)
+        share, most, scored = spec.level_share, spec.ceiling_share, self.case.scored
+        days = measure(values / cores, replicas, 0, DAY_STEPS, share, ceiling=most, scored=scored)
         return self._figures(days, cores)
 
     def _figures(self, days: Days, cores: float) -> tuple[Figures, float]:
         """Pods of another size are counted in cores: the optimum is that of the present size."""
-        found, pods = self.case.figures(days), float(days.pods.sum()) / len(self.case.demand.values)
+        steps = float(self.case.scored.sum()) or len(self.case.demand.values)
+        found, pods = self.case.figures(days), float(days.pods.sum()) / steps
         share = cores / self.request
         return replace(found, j=found.j * share, cost=found.cost * share, cores=pods * cores), pods
+
+
+def template_of(workload: MeasuredWorkload) -> Pod:
+    """A pod of its template; where that is not known, one with its requests and without limits."""
+    if workload.template is not None:
+        return workload.template
+    containers = [ContainerRequest(name=name, request=size) for name, size in workload.requests.items()]
+    return with_requests(Pod(name=workload.name), containers, workload.pod_level)
 
 
 def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[Objection]:
@@ -227,7 +242,7 @@ def resize(advised: AdvisedCase) -> Iterator[AdvicePlan]:
     rules, workload, values = advised.rules, advised.workload, advised.case.demand.values
     floor = max(LEAST_CORES, pod_usage(rules, workload) * (1 + rules.request_margin))
     for level in np.unique(np.quantile(values, LEVELS)):
-        sizes = split(workload, max(floor, float(level) / (SLO * workload.replicas)))
+        sizes = split(workload, max(floor, float(level) / (advised.pod.share * workload.replicas)))
         then, pods = advised.standing(workload.replicas, sum(sizes.values()))
         yield AdvicePlan(
             then, pods, WorkloadAdvice(sizes={name: Size(cpu_cores=cores) for name, cores in sizes.items()})

@@ -63,6 +63,7 @@ def record(
     seed: int = 0,
 ) -> list[Tick]:
     """Run a load under a policy and write down all of it."""
+    policy = cluster.fitted(policy)
     found = SimulatedRecord(name, policy, cluster.startup_s)
     run(policy, load, cluster, first_pods=first_pods, start=start, seed=seed, watch=found.watch)
     ticks = found.ticks

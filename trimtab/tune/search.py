@@ -20,7 +20,7 @@ from trimtab.core.tuned import by_percent, by_target, check_tunable, settings_of
 from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.objective import bridged
-from trimtab.policy import Backlog, Bridge, Policy, PricedBand, Tolerance, TotalAverage, TunedSettings
+from trimtab.policy import SLO, Backlog, Bridge, Policy, PricedBand, Tolerance, TotalAverage, TunedSettings
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit, cost_limit
@@ -34,7 +34,7 @@ from trimtab.tune.rolling_choice import GAIN, choose, day_weights, faded, picked
 
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
-TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)  # where the level is 0.8; elsewhere the same shares of it
 QUEUE_WINDOWS_S, QUEUE_PERCENTS = (60.0, 300.0, 1800.0), (50.0, 60.0, 70.0, 80.0)
 CEILINGS = (0.65, 0.70, 0.75, 0.78)  # of a bridge that is written
 OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-server and one of a kubelet
@@ -104,10 +104,11 @@ def reactive_settings(policy: Policy, pods: ClusterSpec) -> tuple[TunedSettings,
     signal, limits = tunable(policy), policy.tuning.limits
     if isinstance(signal, Backlog):
         return _queue_settings(policy)
-    per_share = 100.0 if by_percent(signal) else pods.pod_capacity
+    percent = by_percent(signal)
+    per_share = (100.0 if percent else pods.pod_capacity) * pods.level_share / SLO
     least_s = 0.0 if isinstance(signal, TotalAverage) else OLDEST_S
     every = [
-        TunedSettings(target=float(f"{share * per_share:.6g}"), tolerance=tolerance, window_s=window_s)
+        TunedSettings(target=_whole(share * per_share, percent), tolerance=tolerance, window_s=window_s)
         for tolerance, window_s, share in product(TOLERANCES, WINDOWS_S, TARGETS)
     ]
     return tuple(
@@ -118,6 +119,10 @@ def reactive_settings(policy: Policy, pods: ClusterSpec) -> tuple[TunedSettings,
         and settings.tolerance in limits.tolerance
         and settings.window_s in limits.window_s
     )
+
+
+def _whole(target: float, percent: bool) -> float:
+    return float(round(target)) if percent else float(f"{target:.6g}")
 
 
 def _queue_settings(policy: Policy) -> tuple[TunedSettings, ...]:
@@ -229,7 +234,8 @@ class Trial:
         race = Race(self.case.price, present, before, self.cautious)
         for priced in (True, False):
             bare = list(dict.fromkeys(self._carefully(each) for each in self.space.bare if each.priced is priced))
-            alone = self.run(bare, done, UNLIMITED if everything else race.limit(self.case.pods.level_share))
+            whole = everything or len(self.case.scored) > 0  # the limit knows nothing of gaps
+            alone = self.run(bare, done, UNLIMITED if whole else race.limit(self.case.pods.level_share))
             for settings, days in alone:
                 race.enter(settings, days)
             tried = [settings for settings, days in alone if everything or race.may_win(days)]
@@ -314,6 +320,8 @@ def _notes(trial: Trial, plain: JudgedSettings | None) -> tuple[str, ...]:
     policy, notes = trial.case.policy, list(quick_notes(by_target(trial.case.policy), trial.case.pods))
     if trial.cautious:
         notes.append(CAUTIOUS)
+    if trial.case.gap_note:
+        notes.append(trial.case.gap_note)
     if trial.stepped:
         notes.append(f"every setting was replayed step by step, which takes long: {trial.stepped}")
     if policy.objective is not None:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from trimtab.core.figures import Figures
 from trimtab.policy import Admit
-from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, delay_steps
 from trimtab.sim.score import Counts, measure, score
 from trimtab.tune.case import Case
+from trimtab.tune.judge import cluster_of
 from trimtab.web.packing import Column, PageTable
 from trimtab.web.whatif import STEPS, history_of
 
@@ -35,17 +35,20 @@ def beside(known: PageTable, lam: float) -> BesideEachOther:
     """From a journal's answer to the question `workload`."""
     history = history_of(known)
     demand, capacity = history.demand, history.capacity
-    cluster = ClusterSpec(startup_s=history.startup_s, pod_capacity=capacity, pod_cores=capacity)
+    cluster = cluster_of(history.pod, startup_s=history.startup_s)
     policy = replace(history.policy, admit=Admit())  # it only watches; asked is what it would do
-    ours = Case(demand, policy, cluster, lam).outcome(str(history.name))
+    case = Case(demand, policy, cluster, lam)
+    ours = case.outcome(str(history.name))
     replicas = _by_step(known.columns["at"], known.columns["replicas"], demand.start, len(demand.values))
-    days = measure(demand.values / capacity, replicas, delay_steps(history.startup_s), DAY_STEPS)
+    level, ceiling = cluster.level_share, cluster.ceiling_share
+    delay = delay_steps(history.startup_s)
+    days = measure(demand.values / capacity, replicas, delay, DAY_STEPS, level, ceiling=ceiling, scored=case.scored)
     theirs = score(days, ours.figures.optimum, lam, demand.days)
     return BesideEachOther(
         JudgedSide(float(days.pods.sum()) / HOUR_STEPS, theirs),
         JudgedSide(ours.pod_hours, ours.figures),
         demand.days,
-        demand.notes,
+        tuple(filter(None, (*demand.notes, case.gap_note))),
     )
 
 

@@ -14,6 +14,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from trimtab.core.explain.tuning import settings_text
+from trimtab.core.overload import Yardstick, of_recorded
 from trimtab.core.tuned import by_percent, by_target, restated, settings_of, tunable
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
@@ -36,11 +37,10 @@ from trimtab.policy import (
 )
 from trimtab.quantity import format_number
 from trimtab.series import Frame
-from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
 from trimtab.tune.case import Case, Outcome, quickly
-from trimtab.tune.demand import Demand, demand_of, pod_capacity
-from trimtab.tune.judge import judge_of
+from trimtab.tune.demand import Demand, demand_of
+from trimtab.tune.judge import cluster_of, judged_pod
 from trimtab.tune.manifest import writable_space
 from trimtab.tune.queues import queue_of
 from trimtab.tune.search import search
@@ -60,8 +60,13 @@ class History(NamedTuple):
     name: ObjectName
     policy: Policy
     demand: Demand
-    capacity: float  # of one pod at 100 %, in the unit of the load
+    pod: Yardstick
     startup_s: float
+
+    @property
+    def capacity(self) -> float:
+        """Of one pod at 100 %, in the unit of the load."""
+        return self.pod.request
 
 
 def history_of(known: PageTable) -> History:
@@ -75,24 +80,30 @@ def history_of(known: PageTable) -> History:
     frame = Frame((str(name),), start, MINUTE_S, load[None, :])
     startup_s = float(about["startup"][-1][1]) if about["startup"] else USUAL_STARTUP_S
     policy = laid_out(policy, start, start + MINUTE_S * len(load))
-    return History(name, policy, demand_of(frame, str(name)), _capacity(policy, columns), startup_s)
+    return History(name, policy, demand_of(frame, str(name)), _pod(policy, about, columns), startup_s)
 
 
-def _capacity(policy: Policy, columns: Mapping[str, Column]) -> float:
-    """From the pods' requests where the target is a share of them, else from the target itself."""
-    if policy.signals and isinstance(policy.signals[0], Utilization):
-        requests = columns["cpu_cores" if policy.signals[0].metric.name == "cpu" else "memory_bytes"]
-        known = requests[np.isfinite(requests)]
-        if not len(known):
-            raise NotEnoughData("the journal does not know what one pod requests, so that a share of it says nothing")
-        return float(known[-1])
-    return pod_capacity(policy, None)[0]
+def _pod(policy: Policy, about: Mapping[str, Any], columns: Mapping[str, Column]) -> Yardstick:
+    """As the last change saw it; before the first change, what a minute says of requests and of the level."""
+    if about.get("pod"):
+        return msgspec.convert(about["pod"], Yardstick)
+    if not policy.signals or not isinstance(policy.signals[0], Utilization):
+        return judged_pod(policy, None).judged
+    requests = columns["cpu_cores" if policy.signals[0].metric.name == "cpu" else "memory_bytes"]
+    levels = columns["capacity"] / columns["ready"] / np.nan_to_num(columns["bridge"], nan=1.0)
+    known = np.flatnonzero(np.isfinite(requests) & np.isfinite(levels))
+    if not len(known):
+        raise NotEnoughData("the journal does not know what one pod requests, so that a share of it says nothing")
+    last = known[-1]
+    return of_recorded(float(requests[last]), float(levels[last]), None, is_cpu(policy.signals[0].metric))
 
 
 def csv(known: History) -> str:
     """The history that was judged, as `trimtab backtest --load` reads it."""
     values = known.demand.values[::STEPS]
-    rows = (f"{known.demand.start + MINUTE_S * index:.0f},{value!r}" for index, value in enumerate(values.tolist()))
+    has_sample = np.full(len(values), True) if known.demand.known is None else known.demand.known[::STEPS]
+    times = (known.demand.start + MINUTE_S * np.flatnonzero(has_sample)).tolist()
+    rows = (f"{at:.0f},{value!r}" for at, value in zip(times, values[has_sample].tolist(), strict=True))
     return "\n".join(("timestamp,value", *rows, ""))
 
 
@@ -185,19 +196,13 @@ def behaves(known: History, knobs: Knobs) -> bool:
 def judge(known: History, knobs: Knobs) -> tuple[Outcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
     case, note = quickly(case_of(known, with_knobs(known, knobs), knobs))
-    return case.outcome(str(known.name)), [*known.demand.notes, *filter(None, [note])]
+    return case.outcome(str(known.name)), [*filter(None, [*known.demand.notes, case.gap_note, note])]
 
 
 def case_of(known: History, policy: Policy, knobs: Knobs) -> Case:
     """A policy on this history, judged by the start-up and the price that are chosen."""
     policy = _unlimited(policy)
-    pods = ClusterSpec(
-        startup_s=knobs.startup_s,
-        slo=judge_of([known.policy]).objective.service_level,
-        pod_capacity=known.capacity,
-        pod_cores=known.capacity,
-        queue=queue_of(policy, known.capacity),
-    )
+    pods = cluster_of(known.pod, startup_s=knobs.startup_s, queue=queue_of(policy, known.capacity))
     return Case(known.demand, policy, pods, knobs.price)
 
 
@@ -260,6 +265,7 @@ def answer(known: History, knobs: Knobs) -> PageTable:
         "mayBridge": may_bridge(known),
         "unit": unit_of(known.policy),
         "capacity": known.capacity,
+        "level": str(known.pod),
         "days": known.demand.days,
         "start": known.demand.start,
         "figures": outcome.by_name(),

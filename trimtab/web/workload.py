@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from trimtab.acts import Act, describe
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, Observation, PodSamples, Samples, Startup
+from trimtab.core.overload import Yardstick, yardstick
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import Journal, ObjectName
 from trimtab.policy import MetricKind, Policy, Utilization
@@ -34,6 +37,7 @@ def workload(journal: Journal, name: ObjectName, start: float, end: float) -> Pa
         "changes": _changes(journal, name, start, end),
         "held": _held(journal, name),
         "startup": _startup(journal, name),
+        "pod": _pod(journal, name, policy),
     }
     return PageTable(about, {"at": found.times, **found.columns})
 
@@ -84,6 +88,13 @@ def _startup(journal: Journal, name: ObjectName) -> list[list[float]]:
     if not last or not isinstance(last[0].seen.startup, Startup):
         return []
     return [[quantile.probability, quantile.value] for quantile in last[0].seen.startup.quantiles]
+
+
+def _pod(journal: Journal, name: ObjectName, policy: Policy) -> dict[str, Any] | None:
+    """What one pod carries, as the last change saw it."""
+    last = list(journal.acts(name.namespace, name.name, last=1))
+    pod = yardstick(policy, policy.signals[0], last[0].seen) if last and policy.signals else None
+    return msgspec.to_builtins(pod) if isinstance(pod, Yardstick) else None
 
 
 def decision(journal: Journal, name: ObjectName, at: float) -> dict[str, Any]:

@@ -168,11 +168,14 @@ def fact(pod: WirePod) -> Pod:
         started_at=seconds(pod.status.start_time),
         ready_since=seconds(ready.last_transition_time) if ready else None,
         deleting=pod.metadata.deletion_timestamp is not None,
-        cpu_limits={
-            one.name: cores for one in pod.spec.containers if (cores := size_of(one.resources.limits).cpu_cores)
-        },
+        bridge=factor_on(pod),
     )
-    return with_requests(bare, _requests(pod), pod_level(pod.spec))
+    return with_requests(bare, _requests(pod), pod_level(pod.spec), pod_cpu_limit(pod.spec))
+
+
+def template_fact(name: str, spec: PodSpec) -> Pod:
+    """A pod of this template, as the core would know it."""
+    return with_requests(Pod(name=name), template_requests(spec), pod_level(spec), pod_cpu_limit(spec))
 
 
 def _requests(pod: WirePod) -> list[ContainerRequest]:
@@ -180,14 +183,19 @@ def _requests(pod: WirePod) -> list[ContainerRequest]:
     main = [_request(container) for container in pod.spec.containers]
     if factor_on(pod) > 1.0:
         sizes = written_sizes(pod)
-        main = [replace(container, request=sizes[container.name].requests) for container in main]
+        main = [_sized(container, sizes[container.name]) for container in main]
     return main + [_request(container, init=True) for container in pod.spec.init_containers]
+
+
+def _sized(container: ContainerRequest, size: ContainerSize) -> ContainerRequest:
+    return replace(container, request=size.requests, cpu_limit=size.limits.cpu_cores)
 
 
 def _request(container: Container, init: bool = False) -> ContainerRequest:
     return ContainerRequest(
         name=container.name,
         request=size_of(container.resources.requests),
+        cpu_limit=size_of(container.resources.limits).cpu_cores,
         init=init,
         restartable=container.restart_policy == "Always",
     )
@@ -206,6 +214,10 @@ def _completed(container: Container, written: ContainerRequest) -> ContainerRequ
 def pod_level(spec: PodSpec) -> Size:
     """What the pod requests as a whole, where it says so."""
     return size_of(spec.resources.requests) if spec.resources else Size()
+
+
+def pod_cpu_limit(spec: PodSpec) -> float | None:
+    return size_of(spec.resources.limits).cpu_cores if spec.resources else None
 
 
 def condition(conditions: tuple[WireCondition, ...], kind: str) -> WireCondition | None:

@@ -90,6 +90,7 @@ class MeasuredWorkload:
     step_s: float
     cpu_cores: Floats  # of all pods together
     pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
+    template: Pod | None = None  # a pod of the template
     earlier_cores: Floats = field(default_factory=lambda: NO_SAMPLES)  # before `start`, for the forecast alone
     memory_bytes: Floats | None = None
     container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, one after the other

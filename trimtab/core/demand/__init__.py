@@ -55,9 +55,9 @@ def saturated(signal: Signal, sample: Samples | Missing, seen: Observation) -> b
     if not isinstance(sample, PodSamples) or not is_cpu(signal.metric):
         return False
     ready = [pod for pod in seen.pods if pod.ready and not pod.deleting and pod.name in sample.values]
-    limits = [pod.cpu_limit(signal.metric.container) for pod in ready]
-    allowed = sum(limit for limit in limits if limit is not None)
-    if not ready or any(limit is None for limit in limits):
+    limits = [(pod.cpu_limit(signal.metric.container), pod.bridge) for pod in ready]
+    allowed = sum(limit * bridge for limit, bridge in limits if limit is not None)
+    if not ready or any(limit is None for limit, _ in limits):
         return False
     return sum(sample.values[pod.name] for pod in ready) >= SATURATED * allowed
 

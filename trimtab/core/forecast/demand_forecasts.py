@@ -22,7 +22,7 @@ from trimtab.core.forecast.learned import model as learned
 from trimtab.core.forecast.learned.features import looked_at
 from trimtab.core.forecast.learned.study import Study, due
 from trimtab.core.model import Forecast, Missing, Observation, Reason
-from trimtab.core.requests import full_load
+from trimtab.core.overload import yardstick
 from trimtab.policy import ForecastChoice, Policy
 from trimtab.series import Floats, Frame, Series
 
@@ -141,10 +141,10 @@ class DemandForecasts:
                 return (BEING_READ,) * len(wish.keys)
             return tuple(self._in_tick(in_tick, wish)) if self._is_settled(wish) else (RESTING,) * len(wish.keys)
         if FORECASTERS[choice.model].needs_training:
-            carries = [full_load(policy, signal, seen) for signal in policy.signals]
+            carries = [yardstick(policy, signal, seen) for signal in policy.signals]
             if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
                 return (unknown,) * len(wish.keys)
-            wish = wish._replace(carries=tuple(each for each in carries if not isinstance(each, Missing)))
+            wish = wish._replace(carries=tuple(each.request for each in carries if not isinstance(each, Missing)))
         wish = wish._replace(horizon_s=FINE_S * ceil(wish.horizon_s / FINE_S))  # alike are made together
         if reading:
             self._held[owner] = wish

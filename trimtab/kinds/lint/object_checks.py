@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, Hvpa, Kind
+from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, Kind
 from trimtab.kinds.hpa import AnyHpa
 from trimtab.kinds.ignored import warnings
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.kinds.manifest_part import ABSENT
-from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization, is_cpu
+from trimtab.policy import SLO, MaxFactor, MinFactor, Rate, Select, Utilization, is_cpu
 
 _REMOVED = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
-_HIGH_PERCENT = 90
 
 
 def refused(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -71,20 +70,13 @@ def daemon_set(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnosti
         )
 
 
-def little_headroom(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    if isinstance(linted.obj, Hvpa) or linted.policy is None:
-        return  # targets above 100 % are HVPA's own remedy there
-    for index, signal in enumerate(linted.policy.signals):
-        if isinstance(signal, Utilization) and signal.percent > _HIGH_PERCENT:
-            path = linted.path(f"metrics[{index}]")
-            why = f"{signal.percent} % of the request leaves no room while new pods start"
-            yield Diagnostic(
-                LintSeverity.WARNING,
-                "high-target",
-                path,
-                why,
-                "use 50 to 80 % unless pods burst well above their request",
-            )
+def stored_service_level(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """The default of before, which the API server wrote into every stored object."""
+    objective = linted.obj.spec.objective if isinstance(linted.obj, Autoscaler) else None
+    if objective is not None and objective.service_level is not None and float(objective.service_level) == SLO:
+        why = "it was the default of earlier versions, and it holds: pods are overloaded above 80 % of their request"
+        fix = "leave it out: then pods are overloaded above their request, or above 80 % of their limit if that is less"
+        yield Diagnostic(LintSeverity.INFO, "stored-service-level", "spec.objective.serviceLevel", why, fix)
 
 
 def never_down(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -154,7 +146,7 @@ CHECKS = (
     removed_version,
     no_room,
     daemon_set,
-    little_headroom,
+    stored_service_level,
     never_down,
     dead_direction,
     fallback_lowers,

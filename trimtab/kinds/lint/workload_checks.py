@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.errors import InvalidInput
+from trimtab.kinds import Hvpa
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import (
     WORKLOADS,
@@ -15,8 +17,19 @@ from trimtab.kinds.lint.manifest_set import (
     runs_java,
     startup_s,
 )
-from trimtab.policy import MetricKind, PodAverage, Stabilise, StabiliseMax, Utilization
-from trimtab.quantity import format_duration
+from trimtab.policy import (
+    MetricKind,
+    PodAverage,
+    Stabilise,
+    StabiliseMax,
+    Utilization,
+    is_cpu,
+    level_of,
+    limit_sets_level,
+)
+from trimtab.quantity import format_duration, parse_quantity
+
+HIGH_TARGET = 0.9  # of a request
 
 
 def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -86,6 +99,49 @@ def _limited(container: dict[str, Any], signal: Utilization) -> bool:
     return get(container, "resources", "limits", signal.metric.name) is not None
 
 
+def little_headroom(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """A target above the level keeps pods overloaded; where limits are not known, one that is nearly the request."""
+    if isinstance(linted.obj, Hvpa) or linted.policy is None:
+        return  # targets above 100 % are HVPA's own remedy there
+    sizes = _cpu_sizes(among.workload(linted.target))
+    requested = sum(request for request, _ in sizes)
+    cpu_level = sum(level_of(*size) for size in sizes) / requested if requested else HIGH_TARGET
+    for index, signal in enumerate(linted.policy.signals):
+        level = cpu_level if is_cpu(signal.metric) else HIGH_TARGET
+        if isinstance(signal, Utilization) and signal.percent > 100.0 * level + 0.5:
+            path = linted.path(f"metrics[{index}]")
+            why = f"{signal.percent} % of the request leaves no room while new pods start"
+            fix = f"use less than {level:.0%}, above which pods are overloaded" if requested else "use 50 to 80 %"
+            yield Diagnostic(LintSeverity.WARNING, "high-target", path, why, fix)
+
+
+def idle_bridge(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Pods that may use more than they request gain nothing from a larger request."""
+    sizes = _cpu_sizes(among.workload(linted.target))
+    if linted.policy and linted.policy.bridge and not all(limit_sets_level(*size) for size in sizes):
+        why = "pods may use more than they request, so a larger size carries no more: the bridge is not applied"
+        fix = "set CPU limits to at most 1.25 times the requests, or remove the bridge"
+        yield Diagnostic(LintSeverity.WARNING, "idle-bridge", linted.path("bridge"), why, fix)
+
+
+def _cpu_sizes(workload: dict[str, Any] | None) -> list[tuple[float, float | None]]:
+    """Request and limit of each container that has a request, or a limit, which is the request then."""
+    found = []
+    for container in containers(workload):
+        limit = _cores(get(container, "resources", "limits", "cpu"))
+        request = _cores(get(container, "resources", "requests", "cpu")) or limit
+        if request:
+            found.append((request, limit))
+    return found
+
+
+def _cores(written: Any) -> float | None:
+    try:
+        return None if written is None else parse_quantity(written)
+    except InvalidInput:
+        return None  # another check refuses it
+
+
 def replicas_written(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if linted.kind not in WORKLOADS or get(linted.manifest, "spec", "replicas") is None:
         return
@@ -133,4 +189,13 @@ def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
             )
 
 
-CHECKS = (rivals, same_resource, missing_requests, replicas_written, short_window, memory_of_java)
+CHECKS = (
+    rivals,
+    same_resource,
+    missing_requests,
+    little_headroom,
+    idle_bridge,
+    replicas_written,
+    short_window,
+    memory_of_java,
+)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from trimtab.acts import Fate
 from trimtab.core.explain import DecisionCondition, amount_text, conditions, missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Pod, Reason, Veto
+from trimtab.core.overload import bridge_counts
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
 from trimtab.live.headroom import BLOCKERS
@@ -29,6 +30,8 @@ def of_tick(tick: ObjectTick) -> tuple[DecisionCondition, ...]:
     if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
         found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
         found["ResizePending"] = _of_stuck(tick.resizing.stuck)
+    if tick.subject.policy.bridge is not None:
+        found["BridgeApplies"] = _of_bridge(bridge_counts(tick.subject.policy, tick.seen.pods))
     return tuple(found.values())
 
 
@@ -127,6 +130,16 @@ def _of_stuck(waiting: Sequence[StuckResize]) -> DecisionCondition:
         return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
     first = waiting[0]
     return _of("ResizePending", True, first.reason, f"pod {first.pod}: {first.message or first.reason}")
+
+
+def _of_bridge(counts: bool) -> DecisionCondition:
+    if counts:
+        return _of("BridgeApplies", True, "LimitSetsLevel", "the limit of pods sets what they carry: they may grow")
+    text = (
+        "not applied: pods may use more than they request, because their limit is higher or they have none, so a larger"
+        " size carries no more; set limits to at most 1.25 times the requests, or remove the bridge"
+    )
+    return _of("BridgeApplies", False, "PodsMayBurst", text)
 
 
 def of_trouble(error: Exception) -> tuple[DecisionCondition, ...]:

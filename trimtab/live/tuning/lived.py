@@ -7,10 +7,9 @@ from typing import NamedTuple
 from trimtab.core.demand import demand_of
 from trimtab.core.model import Missing
 from trimtab.core.nights import LivedDay
-from trimtab.core.requests import full_load
+from trimtab.core.overload import yardstick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Policy
-from trimtab.ticks import SLO
 
 STEP_S = 15.0  # the unit of time that a backtest counts in
 LONGEST_GAP_S = 600.0  # what lies between two ticks farther apart was not seen
@@ -39,7 +38,7 @@ class LivedDays:
             self._tallies[uid] = _Tally(tick.seen.at, pods, resizes)
             return
         spent_s = tick.seen.at - known.at
-        seen = 0.0 < spent_s <= LONGEST_GAP_S
+        seen = 0.0 < spent_s <= LONGEST_GAP_S and not _blind(tick)
         steps = spent_s / STEP_S if seen else 0.0
         day, extra = known.day, _bridged(tick)
         self._tallies[uid] = _Tally(
@@ -73,13 +72,16 @@ def _bridged(tick: ObjectTick) -> float:
     return tick.bridged.pods * (tick.memory.core.bridge - 1.0)
 
 
+def _blind(tick: ObjectTick) -> bool:
+    """Without a sample nobody knows the load: a backtest does not score such times either."""
+    return not tick.seen.samples or isinstance(tick.seen.samples[0], Missing)
+
+
 def _violating(tick: ObjectTick, written: Policy, extra: float) -> float:
-    """The load of now, in pods, where it is more than ready pods carry within the service level; else nothing."""
-    carries = full_load(written, written.signals[0], tick.seen) if written.signals else Missing
+    """The load of now, in pods, where ready pods are overloaded; else nothing."""
+    pod = yardstick(written, written.signals[0], tick.seen) if written.signals else None
     demand = demand_of(tick.seen.samples[0], tick.seen.pods) if tick.seen.samples else None
-    if demand is None or not isinstance(carries, float) or carries <= 0:
+    if demand is None or pod is None or isinstance(pod, Missing):
         return 0.0
-    level = written.objective.service_level if written.objective else SLO
-    ready = sum(1 for pod in tick.seen.pods if pod.ready and not pod.deleting)
-    load = demand / carries
-    return load if load > level * (ready + extra) else 0.0
+    ready = sum(1 for each in tick.seen.pods if each.ready and not each.deleting)
+    return demand / pod.request if demand > pod.level * (ready + extra) else 0.0

@@ -22,7 +22,7 @@ from trimtab.core.demand import keys_of
 from trimtab.core.explain.tuning import gain_text, settings_text
 from trimtab.core.model import Observation, Startup, Veto
 from trimtab.core.nights import InForce, JudgedDay, NightCase, Rollout, Verdict, VerdictKind, let_switch, next_night
-from trimtab.core.requests import full_load
+from trimtab.core.overload import Yardstick, yardstick
 from trimtab.core.tuned import by_target, down_window, may_be_tuned, settings_of, tuned
 from trimtab.errors import TrimtabError
 from trimtab.kinds.annotations import TUNING_UNDO
@@ -216,7 +216,7 @@ class NightlyTuning(Background):
 
     def _case(self, night: _Night, at: float) -> NightCase | None:
         keys, seen, name = keys_of(night.uid, night.policy), night.tick.seen, night.tick.subject.name
-        carries = full_load(night.policy, night.policy.signals[0], seen) if night.policy.signals else None
+        pod = yardstick(night.policy, night.policy.signals[0], seen) if night.policy.signals else None
         frame = self.forecasts.demand.log.frame(keys[:1], at, MINUTE_S)
         startup, found = seen.startup, night.memory
         return NightCase(
@@ -225,7 +225,7 @@ class NightlyTuning(Background):
             policy=night.policy,
             start=frame.start,
             demand=np.asarray(frame.values[0] if len(frame.values) else [], dtype=np.float32).tobytes(),
-            pod_capacity=carries if isinstance(carries, float) else 0.0,
+            pod=pod if isinstance(pod, Yardstick) else None,
             startup_s=startup.quantiles[-1].value if isinstance(startup, Startup) else STARTUP_S,
             in_force=found.in_force if found else None,
             lived=self.lived.day(night.uid),
