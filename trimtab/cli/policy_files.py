@@ -158,7 +158,6 @@ def _named_policy(
 def _at_learned_level(policy: Policy, status: object, pod: WorkloadPod | None) -> tuple[Policy, list[str]]:
     """The policy by the level that the operator learned of its latency promise, which its status holds."""
     from trimtab.core.latency_level import at_level
-    from trimtab.core.model import Pod
     from trimtab.live.look.memory import read
 
     if policy.objective is None or policy.objective.latency is None:
@@ -167,7 +166,7 @@ def _at_learned_level(policy: Policy, status: object, pod: WorkloadPod | None) -
     if known is None or not known.level or not 0.0 < known.level < inf:
         fix = "give the object with its status (kubectl get autoscaler NAME -o yaml), or see trimtab capacity"
         return policy, [f"what one pod serves below objective.latency is not known here, so its target counts: {fix}"]
-    pods = (Pod(name="pod", requests=pod.request()),) if pod else ()
+    pods = (pod.pod,) if pod else ()
     return at_level(policy, known.level, known.text, pods), [known.text]
 
 
