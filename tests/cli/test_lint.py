@@ -78,6 +78,11 @@ spec:
   %s
 """
 STAGES = "weightBasedScalingIntervals: [{vpaWeight: %s, startReplicaCount: 1, lastReplicaCount: %s}, {vpaWeight: 0, startReplicaCount: 7, lastReplicaCount: 10}]"  # noqa: E501
+HORIZONTAL, BOTH = (
+    "{vpaWeight: 0, startReplicaCount: 1, lastReplicaCount: 2}",
+    "{vpaWeight: 60, startReplicaCount: 3, lastReplicaCount: 9}",
+)  # noqa: E501
+TRAP = "weightBasedScalingIntervals: [%s, %s]"
 BUCKETS = "buckets: [{replicas: {min: 1, max: 1}, cpu: {min: 0, max: 1}}, {replicas: {min: 2, max: 8}, cpu: {min: %s, max: 9}}]"  # noqa: E501
 
 KEDA = """\
@@ -138,6 +143,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("cron-order", [AUTOSCALER % ("Deployment", "schedules: [{name: a, start: 0 18 * * *, end: 0 8 * * *, minReplicas: 2}]")], [AUTOSCALER % ("Deployment", "schedules: [{name: a, start: 0 8 * * *, end: 0 18 * * *, minReplicas: 2}]")]),  # noqa: E501
     ("stage-overlap", [HVPA % ("", STAGES % (60, 7))], [HVPA % ("", STAGES % (60, 6))]),
     ("stage-gap", [HVPA % ("", STAGES % (60, 5))], [HVPA % ("", STAGES % (60, 6))]),
+    ("stage-trap", [HVPA % ("", TRAP % (HORIZONTAL, BOTH))], [HVPA % ("", TRAP % (BOTH.replace("startReplicaCount: 3, ", ""), HORIZONTAL))]),  # noqa: E501
     ("weight-of-one", [HVPA % ("", STAGES % (1, 6))], [HVPA % ("", STAGES % (100, 6))]),
     ("bucket-gap", [HVPA % ("", BUCKETS % 1)], [HVPA % ("", BUCKETS % "500m")]),
     ("ignored-field", [HVPA % ("selector: {},", BUCKETS % "500m")], [HVPA % ("", BUCKETS % "500m")]),

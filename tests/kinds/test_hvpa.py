@@ -167,6 +167,11 @@ def test_base_usage_belongs_to_buckets() -> None:
         read(nested(weightBasedScalingIntervals=[{"vpaWeight": 50}], baseResourcesPerReplica=base))
 
 
+def test_fields_of_hvpa_v2_are_refused_by_name() -> None:
+    with pytest.raises(InvalidObject, match="of hvpa-v2; write buckets"):
+        read(nested(scaleIntervals=[{"maxCpu": "1", "maxMemory": "1G", "maxReplicas": 3}]))
+
+
 @pytest.mark.parametrize(
     "said, sizing, percent, grows",
     [

@@ -12,6 +12,7 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Unreachable
 from trimtab.core.model import Missing
 from trimtab.live.act.restore import Restored, restore_all
+from trimtab.live.look.subject import ChangeRules
 from trimtab.live.object_tick import ObjectTick
 from trimtab.quantity import parse_quantity
 from trimtab.wire.kube import Kube
@@ -226,3 +227,15 @@ def test_restore_lists_a_template_that_it_cannot_put_back() -> None:
         cluster.run(minutes=1)
         (found,) = cluster.loop.run_until_complete(restored())
         assert found.stays and "apply your own manifest (main cpu 1, memory 1Gi)" in found.text
+
+
+def test_a_stage_that_keeps_sizes_for_ever_says_so() -> None:
+    """Example 3 ended at 1 pod of 5.8 cores for a load of 0.2, and all conditions were green."""
+    with Cluster(seed=9, step_s=60.0, change_rules=ChangeRules(down_after_s=3600.0)) as cluster:
+        blend = stages((0, 1, 2), (0.6, 3, 10))
+        load: Callable[[float], float] = lambda seconds: 9.0 if seconds < 3600 else 0.3  # noqa: E731
+        furnish(cluster, load, blend, METRICS["utilization 50"].metrics)
+        cluster.run(hours=12)
+        assert shape(cluster).replicas <= 2 and shape(cluster).cores > 0.6
+        cluster.run(hours=30)
+        assert cluster.conditions("Autoscaler", WEB)["ResizeBlocked"] == ("True", "StageOfWeightZero")

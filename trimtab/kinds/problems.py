@@ -39,12 +39,16 @@ _FIXES = {
 
 
 _V1 = "targetCPUUtilizationPercentage"  # the field that only autoscaling/v1 has
+_OF_HVPA_V2 = "it is of hvpa-v2; write buckets: [{replicas: {min, max}, cpu: {min, max}, memory: {min, max}}]"
 _OTHER_VERSIONS = {
     _V1: "it is of autoscaling/v1; here it is a metric of type Resource",
     "targetAverageUtilization": "it is of v2beta1; write target: {type: Utilization, averageUtilization: ...}",
     "targetAverageValue": "it is of v2beta1; write target: {type: AverageValue, averageValue: ...}",
     "targetValue": "it is of v2beta1; write target: {type: Value, value: ...}",
     "metricName": "it is of v2beta1; write metric: {name: ...}",
+    "scaleIntervals": _OF_HVPA_V2,
+    "scalingIntervals": _OF_HVPA_V2,
+    "scalingIntervalsOverlap": "it is of hvpa-v2; write overlapPercent beside buckets",
 }
 
 

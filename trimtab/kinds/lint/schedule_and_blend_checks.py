@@ -78,6 +78,23 @@ def _stage_gaps(policy: Policy, blend: Weights, path: str) -> Iterator[Diagnosti
         )
 
 
+def stage_trap(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """HVPA weights' own list of drawbacks: below the stage that grows sizes nothing shrinks them again."""
+    blend = linted.policy.blend if linted.policy else None
+    if not isinstance(blend, Weights) or blend.exact:
+        return
+    path = linted.path("blend.weights.intervals")
+    for index, stage in enumerate(blend.stages):
+        grows_above = any(other.vertical_share > 0 and other.last > stage.last for other in blend.stages)
+        before = [other for other in blend.stages[:index] if other.first <= stage.first <= other.last]
+        if stage.vertical_share > 0 or not grows_above or before:
+            continue
+        span = _span(stage.first, stage.last)
+        why = f"sizes that grew above {stage.last} replicas never shrink at {span}: the weight is 0"
+        fix = "write the stage above it first and without startReplicaCount: then sizes shrink to minAllowed"
+        yield Diagnostic(LintSeverity.WARNING, "stage-trap", f"{path}[{index}]", why, fix)
+
+
 def percent_of_one(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if isinstance(linted.obj, Hvpa) and linted.obj.spec.nested:
         for index, stage in enumerate(linted.obj.spec.weight_based_scaling_intervals or []):
@@ -123,4 +140,4 @@ def _span(low: int, high: int) -> str:
     return f"replica count {low}" if low == high else f"replica counts {low} to {high}"
 
 
-CHECKS = (schedule_above_max, schedule_order, stage_overlap, percent_of_one, bucket_gaps)
+CHECKS = (schedule_above_max, schedule_order, stage_overlap, stage_trap, percent_of_one, bucket_gaps)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from trimtab.acts import Fate
 from trimtab.core.explain import DecisionCondition, amount_text, conditions, missing_text
-from trimtab.core.model import Decision, Forecast, Missing, Pod, Reason, Veto
+from trimtab.core.model import Decision, Forecast, Missing, Pod, Reason, RuleName, Veto
 from trimtab.core.overload import bridge_counts
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
@@ -28,7 +28,7 @@ def of_tick(tick: ObjectTick) -> tuple[DecisionCondition, ...]:
     found["Reverted"] = _of_revert(tick.after, tick.seen.at)
     found["PodsUnschedulable"] = _of_pods(tick.seen.pods)
     if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
-        found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
+        found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes, tick.decision)
         found["ResizePending"] = _of_stuck(tick.resizing.stuck)
     if tick.subject.policy.bridge is not None:
         found["BridgeApplies"] = _of_bridge(bridge_counts(tick.subject.policy, tick.seen.pods))
@@ -117,12 +117,24 @@ def _of_pods(pods: Sequence[Pod]) -> DecisionCondition:
     return _of("PodsUnschedulable", True, "Unschedulable", text)
 
 
-def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:
+def _of_blockers(vetoes: tuple[Veto, ...], decision: Decision) -> DecisionCondition:
     """What keeps requests from their new size; each said once, though it may hold both axes."""
     blockers = [veto for veto in vetoes if veto.reason in BLOCKERS]
+    if not blockers and (kept := _kept_by_stage(decision)):
+        return _of("ResizeBlocked", True, "StageOfWeightZero", kept)
     if not blockers:
         return _of("ResizeBlocked", False, "NothingInTheWay", "nothing stands in the way of new sizes")
     return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(veto.detail for veto in blockers)))
+
+
+def _kept_by_stage(decision: Decision) -> str:
+    """Sizes more than half too large that a stage of weight 0 keeps: no replicas that leave it will shrink them."""
+    steps = [step for step in decision.steps if step.rule is RuleName.WEIGHTS and step.container]
+    kept = [step for step in steps if 0.0 < 1.5 * step.before < step.after]
+    said = [f"{step.container} {step.axis} {amount_text(step, step.after)}" for step in kept]
+    asked = [amount_text(step, step.before) for step in kept]
+    text = f"this stage's weight is 0, so sizes do not shrink: {', '.join(said)} (recommended: {', '.join(asked)})"
+    return f"{text}; write the stage above it first and without startReplicaCount" if kept else ""
 
 
 def _of_stuck(waiting: Sequence[StuckResize]) -> DecisionCondition:
