@@ -81,7 +81,7 @@ STAGES = "weightBasedScalingIntervals: [{vpaWeight: %s, startReplicaCount: 1, la
 HORIZONTAL, BOTH = (
     "{vpaWeight: 0, startReplicaCount: 1, lastReplicaCount: 2}",
     "{vpaWeight: 60, startReplicaCount: 3, lastReplicaCount: 9}",
-)  # noqa: E501
+)
 TRAP = "weightBasedScalingIntervals: [%s, %s]"
 BUCKETS = "buckets: [{replicas: {min: 1, max: 1}, cpu: {min: 0, max: 1}}, {replicas: {min: 2, max: 8}, cpu: {min: %s, max: 9}}]"  # noqa: E501
 
