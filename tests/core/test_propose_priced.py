@@ -215,9 +215,10 @@ BEING_READ = Missing(reason=Reason.BEING_READ)
 def test_while_a_new_leader_reads_history_no_pod_goes_and_what_the_load_needs_is_there(
     load: float, count: int, window_s: float
 ) -> None:
-    """The price raises to what the load needs at the service level, however much more the target would ask for."""
-    policy = priced(settle=(Stabilise(down_s=window_s),), percent=30)
-    assert replicas(policy, seeing(count, load, BEING_READ)) == max(count, ceil(load / 0.8 - 1e-9))
+    """The price raises to what the load needs at the level of its pods, however much more the target would ask for."""
+    policy, seen = priced(settle=(Stabilise(down_s=window_s),), percent=30), seeing(count, load, BEING_READ)
+    unlimited = replace(seen, pods=tuple(replace(each, cpu_limits={}) for each in seen.pods))
+    assert replicas(policy, unlimited) == max(count, ceil(load - 1e-9))
     plain = replace(policy, objective=None)
     assert replicas(plain, seeing(count, load, BEING_READ)) >= max(count, replicas(plain, seeing(count, load, SILENT)))
 
