@@ -76,10 +76,12 @@ def deployment(
     cpu: str = "250m",
     memory: str = "256Mi",
     annotations: dict[str, str] | None = None,
+    guaranteed: bool = False,
 ) -> dict[str, Any]:
     """A Deployment of one container named "app" whose pods carry the given bed.trimtab.dev/ annotations."""
     requests = {"cpu": cpu, "memory": memory}
-    container = {"name": "app", "image": "example.test/app:1", "resources": {"requests": requests}}
+    resources = {"requests": requests} | ({"limits": requests} if guaranteed else {})
+    container = {"name": "app", "image": "example.test/app:1", "resources": resources}
     bed_annotations = {f"bed.trimtab.dev/{name}": value for name, value in (annotations or {}).items()}
     return {
         "apiVersion": "apps/v1",

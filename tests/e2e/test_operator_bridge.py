@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def test_a_jump_meets_ready_pods_with_more_cpu_until_new_ones_are_ready(
     for name in (PLAIN, BRIDGED):
         bed.load(namespace, name, cores=BEFORE)
         slow = {"ready-after": "120s"}
-        bed.apply(deployment(namespace, name, replicas=10, cpu="100m", annotations=slow))
+        bed.apply(deployment(namespace, name, replicas=10, cpu="100m", annotations=slow, guaranteed=True))
     for name in (PLAIN, BRIDGED):
         eventually(lambda name=name: sum(map(is_ready, pods(bed, namespace, name))) == 10, 300)  # type: ignore[misc]
     before = uids(bed, namespace, BRIDGED)
@@ -87,7 +88,7 @@ def test_a_jump_meets_ready_pods_with_more_cpu_until_new_ones_are_ready(
 def test_what_a_dead_operator_left_is_restored_by_hand(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
     bed.load(namespace, "web", cores=0.2 * 0.95)
-    bed.apply(deployment(namespace, "web", replicas=2, cpu="100m"))
+    bed.apply(deployment(namespace, "web", replicas=2, cpu="100m", guaranteed=True))
     eventually(lambda: sum(map(is_ready, pods(bed, namespace, "web"))) == 2, 60)
     bed.apply(autoscaler(namespace, bridge={}, minReplicas=2, maxReplicas=2))
     with Running(bed, namespace, tmp_path):
@@ -95,3 +96,35 @@ def test_what_a_dead_operator_left_is_restored_by_hand(bed: Bed, namespace: str,
     done = trimtab("restore", "-n", namespace, "--kubeconfig", str(bed.kubeconfig))
     assert done.returncode == 0 and "back from 1.5 times its cpu" in done.stdout, done.stderr
     assert {cpu(pod) for pod in pods(bed, namespace, "web")} == {0.1}
+
+
+def capacity(running: Running, name: str) -> float | None:
+    """The load above which the ready pods of an object are overloaded, as the operator tells it."""
+    found = re.search(
+        rf'^trimtab_capacity\{{[^}}]*name="{name}"[^}}]*\}} (\S+)$', running.get("/metrics"), re.MULTILINE
+    )
+    return float(found[1]) if found else None
+
+
+def test_pods_that_may_burst_carry_their_request_and_get_no_bridge(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    """Both use 95 % of 100m: Guaranteed pods are overloaded above 80m and grow, others above 100m and do not."""
+    install_crds(bed)
+    for name in (PLAIN, BRIDGED):
+        bed.load(namespace, name, cores=0.2 * 0.95)
+        bed.apply(deployment(namespace, name, replicas=2, cpu="100m", guaranteed=name == BRIDGED))
+    for name in (PLAIN, BRIDGED):
+        eventually(lambda name=name: sum(map(is_ready, pods(bed, namespace, name))) == 2, 120)  # type: ignore[misc]
+    with Running(bed, namespace, tmp_path) as running:
+        for name in (PLAIN, BRIDGED):
+            bed.apply(autoscaler(namespace, name, bridge={}, minReplicas=2, maxReplicas=2))
+        eventually(lambda: {cpu(pod) for pod in pods(bed, namespace, BRIDGED)} == {0.15}, 180)
+        applies = {name: condition(bed, namespace, name) for name in (PLAIN, BRIDGED)}
+        assert applies == {PLAIN: ("False", "PodsMayBurst"), BRIDGED: ("True", "LimitSetsLevel")}
+        assert {cpu(pod) for pod in pods(bed, namespace, PLAIN)} == {0.1}
+        assert capacity(running, PLAIN) == pytest.approx(2 * 0.1)
+        assert capacity(running, BRIDGED) == pytest.approx(2 * 0.08 * 1.5)
+
+
+def condition(bed: Bed, namespace: str, name: str) -> tuple[str, str]:
+    found = bed.get("autoscaler", name, "-n", namespace)["status"]["conditions"]
+    return next((one["status"], one["reason"]) for one in found if one["type"] == "BridgeApplies")
