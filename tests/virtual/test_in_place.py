@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.workloads import deployment
 from trimtab.live.look.subject import ChangeRules
 
 WEB = "shop/web"
@@ -92,3 +93,17 @@ def test_sizes_are_only_advised_beside_who_scales_on_a_share_of_them(other: str)
         cluster.delete("HorizontalPodAutoscaler" if other == "HPA" else "Autoscaler", "shop/old")
         cluster.run(minutes=15)
         assert cpus(cluster) != {"1"}, "nobody scales on them any more"
+
+
+def test_pods_with_resources_of_their_own_are_left_alone_and_named() -> None:
+    """A resize of one container would change nothing about what the pod reserves."""
+    with Cluster(seed=9) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=2, load=3.0)
+        found = deployment(WEB, replicas=2)
+        found["spec"]["template"]["spec"]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
+        cluster.apply(found)
+        cluster.apply(sized(apply="InPlace"))
+        cluster.run(minutes=30)
+        assert cpus(cluster) == {"1"}
+        assert cluster.conditions("Autoscaler", WEB)["ResizeBlocked"] == ("True", "PodLevelResources")

@@ -20,7 +20,7 @@ from trimtab.core.model import Change, ContainerSize, Veto
 from trimtab.errors import quoted
 from trimtab.kinds.selector import Selector
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.look.sizes import cpu_with, is_ready
+from trimtab.live.look.sizes import POD_LEVEL, cpu_with, is_ready
 from trimtab.live.look.subject import Subject
 from trimtab.policy import RESOURCES, Apply, Axis, Direction, Size
 from trimtab.quantity import describe_memory, format_cpu, parse_quantity
@@ -41,7 +41,10 @@ from trimtab.wire.resources import DEPLOYMENTS
 
 EXCEEDS_QUOTA, EXCEEDS_LIMIT_RANGE, EXCEEDS_NODE = "ExceedsQuota", "ExceedsLimitRange", "ExceedsNode"
 ROLLOUT_FAILED, ROLLOUT_UNDER_WAY, DISRUPTION_FORBIDDEN = "RolloutFailed", "RolloutUnderWay", "DisruptionForbidden"
-BLOCKERS = (EXCEEDS_QUOTA, EXCEEDS_LIMIT_RANGE, EXCEEDS_NODE, ROLLOUT_UNDER_WAY, ROLLOUT_FAILED, DISRUPTION_FORBIDDEN)
+BLOCKERS = (
+    *(EXCEEDS_QUOTA, EXCEEDS_LIMIT_RANGE, EXCEEDS_NODE),
+    *(ROLLOUT_UNDER_WAY, ROLLOUT_FAILED, DISRUPTION_FORBIDDEN, POD_LEVEL),
+)
 REQUESTS, LIMITS = False, True
 QUOTA_KEYS = {
     "cpu": (REQUESTS, Axis.CPU),

@@ -278,7 +278,8 @@ class Ticker:
         stale = stale_view_vetoes(self.cluster, subject, tick.target, tick.seen.pods)
         refused = refused_pods(tick.target)
         own = revert.veto(tick.memory, at) + self._as_new_leader(tick)
-        return conflict.vetoes(tick.claims) + own + stale + breaker + refused
+        pod_level = sizes.pod_level_vetoes(subject.policy, tick.target)
+        return conflict.vetoes(tick.claims) + own + stale + breaker + refused + pod_level
 
     def _is_reading(self, tick: ObjectTick) -> bool:
         """Whether somebody served it before us, and what that operator knew is still being read."""

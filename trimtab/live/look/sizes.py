@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.core.model import ContainerSize
+from trimtab.core.model import ContainerSize, Veto
 from trimtab.core.overload import still_matters
 from trimtab.errors import InvalidInput
 from trimtab.kinds.images import is_jvm
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, OomKill
 from trimtab.live.look.subject import Subject
-from trimtab.policy import Apply, Policy, Size
+from trimtab.policy import RESOURCES, Apply, Policy, Size
 from trimtab.wire.from_kubernetes import (
     FINISHED,
     carries,
@@ -33,6 +33,8 @@ from trimtab.wire.from_kubernetes import (
 )
 from trimtab.wire.objects import WireCondition, WirePod
 from trimtab.wire.resources import DAEMON_SETS
+
+POD_LEVEL = "PodLevelResources"
 
 
 def resizes_in_place(policy: Policy) -> bool:
@@ -81,6 +83,14 @@ def written_before(template: Mapping[str, ContainerSize], memory: ObjectMemory) 
 def fit_to_target(subject: Subject, target: ScaleTarget) -> Subject:
     """Return the subject with its policy limited to what its target allows."""
     return _keep_jvm_memory(_only_advise_daemons(subject, target), target)
+
+
+def pod_level_vetoes(policy: Policy, target: ScaleTarget) -> tuple[Veto, ...]:
+    """Hold the sizes of pods with resources of their own, which a resize of a container would not move."""
+    if policy.vertical is None or target.workload is None or target.workload.spec.template.spec.resources is None:
+        return ()
+    detail = "the pod template sets resources for the whole pod, which trimtab does not resize; set them per container"
+    return tuple(Veto(axis=axis, direction=None, reason=POD_LEVEL, detail=detail) for axis in RESOURCES)
 
 
 def _only_advise_daemons(subject: Subject, target: ScaleTarget) -> Subject:
