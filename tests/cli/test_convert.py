@@ -384,6 +384,12 @@ def test_a_scaled_job_is_refused_by_name() -> None:
     assert "kind: 'ScaledJob': it starts Jobs" in err
 
 
+def test_an_http_scaled_object_is_refused_with_an_alternative() -> None:
+    code, out, err = run("--to", "autoscaler", text="kind: HTTPScaledObject\nmetadata: {name: web}\nspec: {}\n")
+    assert (code, out) == (2, "")
+    assert "an Autoscaler on the rate of requests" in err
+
+
 def test_a_word_that_yaml_takes_for_a_boolean_is_told_so() -> None:
     vpa = "apiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\nmetadata: {name: db}\n"
     spec = "spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: db}, updatePolicy: {updateMode: Off}}\n"

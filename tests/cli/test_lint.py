@@ -130,6 +130,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("upstream-field", [(HPA % (1, "cpu", 50)).replace("maxReplicas", "selectionStrategy: LabelSelector\n  maxReplicas")], [(HPA % (1, "cpu", 50)).replace("maxReplicas", "selectionStrategy: OwnerReferences\n  maxReplicas")]),  # noqa: E501
     ("not-read", [CRANE % ("prediction", "TimeSeriesPrediction")], [CRANE % ("other", "Thing")]),
     ("not-read", [CRANE % ("autoscaling", "EffectiveVerticalPodAutoscaler")], [CRANE % ("other", "Thing")]),
+    ("not-read", ["apiVersion: http.keda.sh/v1alpha1\nkind: HTTPScaledObject\nmetadata: {name: web}\n"], [CRANE % ("other", "Thing")]),  # noqa: E501
     ("recommendation-rule", [RULE], [HPA % (1, "cpu", 50)]),
     ("exact-without-cpu", [AUTOSCALER % ("Deployment", LINE % "memory")], [AUTOSCALER % ("Deployment", LINE % "cpu")]),
     ("high-target", [HPA % (1, "cpu", 81), DEPLOYMENT_GUARANTEED], [HPA % (1, "cpu", 100), DEPLOYMENT % ("", "")]),

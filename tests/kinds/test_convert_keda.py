@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from itertools import product
+from math import ceil, floor, fmod
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
+from trimtab.kinds.keda_formulas import NotUnderstood, as_promql
 from trimtab.kinds.keda_triggers import EXPORTERS
 from trimtab.kinds.scaled_object import ScaledObject
 from trimtab.policy import Backlog, Policy, Rate, Select, TotalAverage
@@ -382,11 +386,70 @@ def test_what_is_wrong_with_a_formula_is_said_where_it_is_written() -> None:
 
 
 def test_a_formula_that_says_more_is_a_lost_signal() -> None:
-    modifiers = {"formula": "one > 3 ? one : 0", "target": "10"}
-    converted = convert(
-        scaled(PROMETHEUS % ("one", "sum(a)", ""), advanced={"scalingModifiers": modifiers}), "autoscaler"
-    )
-    assert "spec.advanced.scalingModifiers.formula" in signals(converted)
+    for formula in ("one ** 2", "one", "one > 3", "sum(one)", "one > 3 ? one", "two + 1", "clamp(one, 1)", "one = 3", "5"):
+        modifiers = {"formula": formula, "target": "10"}
+        converted = convert(
+            scaled(PROMETHEUS % ("one", "sum(a)", ""), advanced={"scalingModifiers": modifiers}), "autoscaler"
+        )
+        assert ("spec.advanced.scalingModifiers.formula" in signals(converted)) is (formula != "one")
+
+
+FORMULAS: dict[str, Callable[[float, float], float]] = {
+    "min(one, two)": min,
+    "max(one, two, 3)": lambda one, two: max(one, two, 3),
+    "clamp(one - two, 1, 8)": lambda one, two: min(max(one - two, 1), 8),
+    "one > two ? one : two": max,
+    "two > 0 ? one / two : 0": lambda one, two: one / two if two > 0 else 0,
+    "one >= 3 && two < 3 ? 1 : one <= 3 || !(two != 5) ? 2 : 3": lambda one, two: (
+        1 if one >= 3 and two < 3 else 2 if one <= 3 or two == 5 else 3
+    ),
+    "-one + 2 * (two - 1) % 4 == 3 ? 10 : ceil(one / 2)": lambda one, two: (
+        10 if -one + fmod(2 * (two - 1), 4) == 3 else ceil(one / 2)
+    ),
+    "not (one < 3 and two < 3) ? abs(one - two) : floor(two / 2)": lambda one, two: (
+        abs(one - two) if not (one < 3 and two < 3) else floor(two / 2)
+    ),
+}
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool: `make cluster` builds one")
+def test_prometheus_answers_what_a_formula_says_and_nothing_where_a_trigger_is_missing(tmp_path: Path) -> None:
+    values = [0.0, 1.0, 3.0, 5.0, 11.0]
+    queries = {}
+    for formula in FORMULAS:
+        modifiers = {"formula": formula, "target": "10"}
+        triggers = (PROMETHEUS % ("one", "a", ""), PROMETHEUS % ("two", "b", ""))
+        made = convert(scaled(*triggers, advanced={"scalingModifiers": modifiers}), "autoscaler")
+        assert not made.loses_signal
+        queries[formula] = made.manifest["spec"]["metrics"][0]["prometheus"]["query"]
+    pairs = list(product(values, values))
+    series = [
+        {"series": name, "values": " ".join([*(f"{pair[index]:g}" for pair in pairs), *gone])}
+        for index, (name, gone) in enumerate((("a", ["stale"]), ("b", ["7"])))
+    ]
+    asked = [
+        {
+            "expr": queries[formula],
+            "eval_time": f"{minute}m",
+            "exp_samples": [{"labels": "{}", "value": float(meant(*pairs[minute]))}] if minute < len(pairs) else [],
+        }
+        for formula, meant in FORMULAS.items()
+        for minute in range(len(pairs) + 1)
+    ]
+    tests = [{"interval": "1m", "input_series": series, "promql_expr_test": asked}]
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [], "evaluation_interval": "1m", "tests": tests}))
+    done = subprocess.run([str(PROMTOOL), "test", "rules", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, (done.stderr + done.stdout)[:2000]
+
+
+def test_a_formula_without_end_is_refused_quickly() -> None:
+    doubled = "one"
+    for _ in range(12):
+        doubled = f"max({doubled}, {doubled})"
+    for formula in (doubled, "(" * 5000 + "one > 1 ? 1 : 0" + ")" * 5000):
+        with pytest.raises(NotUnderstood):
+            as_promql(formula, {"one": "(a)"})
 
 
 def test_cron_alone_stays_cron_alone() -> None:

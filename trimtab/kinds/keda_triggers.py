@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import KEDA_NAME
+from trimtab.kinds.keda_formulas import NotUnderstood, as_promql
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import nearest
 from trimtab.kinds.source_fields import SourceFields
@@ -469,17 +470,22 @@ def _external(name: str, setting: TriggerSetting, metric_type: str | None, thres
 def _formula(
     formula: str, modifiers: SourceFields, queries: dict[str, str], setting: TriggerSetting
 ) -> list[dict[str, Any]]:
-    """Arithmetic over triggers is arithmetic over their queries; whatever else a formula says is lost."""
+    """Arithmetic over triggers is arithmetic over their queries; comparisons, min, max and clamp are filters."""
     threshold, metric_type = modifiers.need_number("target"), modifiers.take("metricType", str)
     activation = modifiers.number("activationTarget")
     if setting.served is not None:
         return [_external(_COMPOSITE, setting, metric_type, threshold)]
     words = _FORMULA.findall(formula)
     names = {word for word in words if word[0].isalpha() or word[0] == "_"}
-    if "".join(words) != formula or not names or not names <= set(queries):
-        modifiers.note(f"{formula!r} is more than arithmetic over triggers that are queries", "formula", signal=True)
+    nested = {name: _nested(query) for name, query in queries.items()}
+    try:
+        query = as_promql(formula, nested)
+    except NotUnderstood as error:
+        why = f"{formula!r} is no formula over triggers that are queries: {error} is not understood"
+        modifiers.note(why, "formula", signal=True)
         return []
-    query = "vector(" + "".join(f"scalar{_nested(queries[word])}" if word in names else word for word in words) + ")"
+    if "".join(words) == formula and names <= set(queries):  # arithmetic alone reads better as it is written
+        query = "vector(" + "".join(f"scalar{nested[word]}" if word in names else word for word in words) + ")"
     if activation and setting.to_zero and float(activation) != 0:
         query = f"{query} * ({query} > bool {activation})"
     return [_query(query, threshold, metric_type, _COMPOSITE)]

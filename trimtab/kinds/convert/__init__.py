@@ -30,7 +30,11 @@ from trimtab.kinds.ledger import Ledger, Lost, loses_signal
 from trimtab.kinds.scaled_object import ScaledObject
 from trimtab.kinds.source_fields import SourceFields
 
-_REFUSED = {"ScaledJob": "it starts Jobs, which nothing here does: keep it with KEDA"}
+_REFUSED = {
+    "ScaledJob": "it starts Jobs, which nothing here does: keep it with KEDA",
+    "HTTPScaledObject": "KEDA's interceptor holds requests while pods start, which nothing here does: keep it for "
+    "scaling to zero, or write an Autoscaler on the rate of requests with minReplicas: 1",
+}
 _RULE = "RecommendationRule"
 _SCALERS = {name for (_, name), kind in KINDS.items() if issubclass(kind, Scaler)}
 

@@ -30,18 +30,30 @@ def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
 
 
 _NOT_READ = {
-    "TimeSeriesPrediction": "write the forecast into the workload's own object: prediction of an EHPA, or spec.forecast"
-    " of an Autoscaler",
-    "EffectiveVerticalPodAutoscaler": "write an Autoscaler with spec.vertical, or keep Crane for it",
-    "ClusterNodePrediction": "nothing here forecasts nodes: keep Crane for it, or leave it out",
+    ("keda.sh", "ScaledJob"): "keep it with KEDA: nothing here starts Jobs",
+    ("http.keda.sh", "HTTPScaledObject"): "keep it with KEDA for scaling to zero, or write an Autoscaler on the rate of"
+    " requests with minReplicas: 1",
+    (
+        "prediction.crane.io",
+        "TimeSeriesPrediction",
+    ): "write the forecast into the workload's own object: prediction of an EHPA, or spec.forecast of an Autoscaler",
+    (
+        "autoscaling.crane.io",
+        "EffectiveVerticalPodAutoscaler",
+    ): "write an Autoscaler with spec.vertical, or keep Crane for it",
+    (
+        "prediction.crane.io",
+        "ClusterNodePrediction",
+    ): "nothing here forecasts nodes: keep Crane for it, or leave it out",
 }
 
 
 def not_read(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    """Kinds of Crane that nothing here acts on."""
-    if linted.kind in _NOT_READ and str(linted.manifest.get("apiVersion")).partition("/")[0].endswith(".crane.io"):
+    """Kinds of Crane and KEDA that nothing here acts on."""
+    instead = _NOT_READ.get((str(linted.manifest.get("apiVersion")).partition("/")[0], linted.kind))
+    if instead is not None:
         why = f"{linted.kind} is not read: no operator of trimtab acts on it"
-        yield Diagnostic(LintSeverity.WARNING, "not-read", "kind", why, _NOT_READ[linted.kind])
+        yield Diagnostic(LintSeverity.WARNING, "not-read", "kind", why, instead)
 
 
 def rule_of_crane(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
