@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from tests.core.build import NOW, busy, pod, total
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice, advise
 from trimtab.core.advise.recommend import predict
-from trimtab.core.blend import AxisWishes, blend
+from trimtab.core.blend import AxisWishes, blend, speaks_for
 from trimtab.core.decide import decide
 from trimtab.core.demand import demands
 from trimtab.core.forecast import linear
@@ -736,6 +736,24 @@ def base_usage_keeps_the_recommended_size_when_replicas_are_added() -> None:
     one = {"replicas": {"min": 1, "max": 8}, "cpu": {"min": 0, "max": 24}, "memory": {"min": 0, "max": "20G"}}
     plan = planned(buckets(buckets=[one]), 2, 2, Size(1.0, 5 * G), Size(1.0, 6 * G), speaks_for=frozenset())
     assert plan.replicas == 3 and memory(plan) == pytest.approx(6 * G)
+
+
+@promise("buckets-proposal-4")
+def an_overload_of_cpu_tells_nothing_about_memory() -> None:
+    """HPA's replicas multiply the resource that they were recommended for."""
+    policy = buckets(sizing="Share", overlapPercent=0)
+    now = Size(6.0, 4 * G)
+    plan = planned(policy, 2, 4, now, Size(1.0, 4 * G), speaks_for=speaks_for(policy.signals))
+    assert plan.replicas == column(Fraction(6 * 4), "cpu")
+    assert plan.replicas * memory(plan) == pytest.approx(2 * 4 * G, rel=1e-5)
+
+
+@promise("buckets-proposal-5")
+def a_recommendation_above_max_replicas_counts_as_max_replicas() -> None:
+    policy = buckets(sizing="Share", overlapPercent=0)
+    plans = [planned(policy, 2, wanted, Size(6.0, G), Size(1.0, G)) for wanted in (8, 9, 50)]
+    assert [plan.replicas for plan in plans] == [column(Fraction(6 * 8), "cpu")] * 3
+    assert {cpu(plan) for plan in plans} == {12.0}
 
 
 @promise("buckets-risks-3")
