@@ -81,7 +81,7 @@ def recent_of(log: DemandLog, keys: Mapping[str, str], at: float, *startups: Seq
     """The last quarter of an hour of these signals, by name, and the start-ups that were seen, with their waits."""
     signals = {name: _observed(log, key, at, NEWEST_S, NEWEST_POINTS) for name, key in keys.items() if key in log}
     startups_s, waits_s = (tuple(round(each, 1) for each in times) for times in startups)
-    return RecentDemand(at, startups_s, waits_s, signals)
+    return RecentDemand(at, startups_s, waits_s if any(waits_s) else (), signals)
 
 
 def load_recent(log: DemandLog, keys: Mapping[str, str], found: RecentDemand) -> None:
@@ -100,9 +100,11 @@ def _stored(log: DemandLog, key: str, at: float, step_s: float) -> StoredDemand:
 def _observed(log: DemandLog, key: str, at: float, span_s: float, most: int) -> tuple[bytes, bytes]:
     """Ages in tenths of a second, and codes."""
     recent = log.recent(key, at, span_s)
-    chosen = np.unique(np.linspace(0, len(recent) - 1, min(len(recent), most)).round().astype(np.intp))
-    ages = np.rint((at - recent.times[chosen]) / _GRAIN_S)
-    return _packed(ages), _packed(codes_of(recent.values[chosen]))
+    times, values = recent.times, recent.values
+    if len(times) > most:
+        chosen = np.unique(np.linspace(0, len(times) - 1, most).round().astype(np.intp))
+        times, values = times[chosen], values[chosen]
+    return _packed(np.rint((at - times) / _GRAIN_S)), _packed(codes_of(values))
 
 
 def _observations(packed_ages: bytes, packed_codes: bytes, at: float) -> Series:
