@@ -12,7 +12,7 @@ DRIFT_S = 1.0  # between two looks
 EXACT_S = 2.0  # an HTTP date has whole seconds, and answers take some time
 LARGE_S = 30.0  # a clock that is wrong by more is left alone as soon as another operator can lead
 ANSWERS, ENOUGH = 5, 3  # dates whose median counts, and how many of them say that a clock is wrong by much
-SLOWEST_S = 5.0  # the date of an answer that took longer says little
+SLOWEST_S = 2.0  # the date of an answer that took longer says too little: half of it may be our mistake
 YOUNGEST_S, OLDEST_S = -10.0, 300.0  # ages of samples that a right clock may see
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 

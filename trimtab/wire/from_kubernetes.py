@@ -148,8 +148,8 @@ LONGEST_REASON = 160
 def lacking(message: str) -> str:
     """What the nodes lack, from "0/3 nodes are available: 3 Insufficient cpu. preemption: ...", else all of it."""
     short_of = dict.fromkeys(INSUFFICIENT.findall(message))
-    said = message.partition(" preemption:")[0][:LONGEST_REASON]
-    return ", ".join(f"insufficient {name}" for name in short_of) or said
+    said = ", ".join(f"insufficient {name}" for name in short_of) or message.partition(" preemption:")[0]
+    return said[:LONGEST_REASON]
 
 
 def fact(pod: WirePod) -> Pod:
