@@ -100,6 +100,14 @@ def test_exact_figures_are_those_of_a_backtest(policy: Policy) -> None:
     assert choice.changed is (choice.after.j < choice.before.j)
 
 
+@pytest.mark.parametrize("days, most", [(3, 0.3), (7, 0.8)])
+def test_before_a_week_is_known_a_steady_load_moves_the_target_by_a_tenth(days: int, most: float) -> None:
+    policy = tuned(on_load(), setting(0.2, 0.1, 300.0))
+    steady = Demand("steady", np.full(days * 5760, 12.0), 0.0)
+    found = search(Case(steady, policy, CLUSTER, 1.0), space_of(policy, CLUSTER))
+    assert most - 0.2 < found.now.target < most + 1e-6
+
+
 def test_what_a_backtest_finds_no_better_changes_nothing() -> None:
     policy = replace(on_load(), signals=(PodAverage(metric=LOAD, target=0.7),))
     case = Case(demand("office", 2), policy, CLUSTER, 32.0)
