@@ -10,7 +10,10 @@ from trimtab.tune.demand import load_signal
 
 
 def causes(outcome: Outcome, case: Case) -> Iterator[str]:
-    """What of its settings makes violations whatever the load does."""
+    """A bridge that is not applied, and what of its settings makes violations whatever the load does."""
+    if case.policy.bridge is not None and not case.pods.bridge_counts:
+        why = "pods may use more than they request, so a larger size carries no more"
+        yield f"{outcome.policy}: the bridge is not applied: {why}"
     if not outcome.figures.violations:
         return
     policy, cluster = case.policy, case.pods

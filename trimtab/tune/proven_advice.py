@@ -278,6 +278,7 @@ def _advice(advised: AdvisedCase, found: BestPlan) -> WorkloadAdvice:
         sizes=sizes,
         evidence=Evidence(
             pod_request_cores=advised.request,
+            level=str(advised.pod),
             pod_usage_cores=pod_usage(advised.rules, workload),
             peak_cores=float(advised.case.demand.values.max()),
             replicas_before=advised.pods,

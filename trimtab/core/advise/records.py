@@ -117,6 +117,7 @@ class Evidence(Record, frozen=True):
 
     coverage: float | None = None  # the share of the history that has samples
     pod_request_cores: float | None = None
+    level: str = ""  # above which a pod is overloaded
     pod_usage_cores: float | None = None  # the percentile that became the target
     hourly_medians: tuple[float, ...] = ()
     peak_cores: float | None = None

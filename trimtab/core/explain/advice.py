@@ -44,6 +44,7 @@ def _proven(found: WorkloadAdvice, evidence: Evidence, now: Figures) -> list[str
         said = [f"replicas and CPU stay: on {days} nothing else was 2 % better (J {now.j:.2f})"]
     else:
         said = [f"on {days}: {_now_and_then(now, evidence.then)} (1 is the optimum at the present size)"]
+    said += [f"a pod is {evidence.level}"] if evidence.level else []
     if refused := evidence.refused:
         more = f"{refused.figures.violations:.2f} % of the load would be overloaded instead of {now.violations:.2f} %"
         said = [f"`trimtab tune` finds {settings_text(refused.settings, percent=True)}, but {more}: it stays"]
