@@ -475,6 +475,8 @@ def test_a_file_is_replaced_as_a_whole_and_a_device_is_written_to(tmp_path: Path
 def test_a_bridge_of_pods_that_may_burst_is_not_applied_and_said(tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
     path.write_text(CPU.format(bridge="bridge: {}") + "---\n" + WORKLOAD.format(cores=1))
-    found = json.loads(invoke("backtest", "-f", path, "--load", "generate:bursty,days=1,peak=20", "-o", "json").stdout)
+    found = json.loads(
+        invoke("backtest", "-f", str(path), "--load", "generate:bursty,days=1,peak=20", "-o", "json").stdout
+    )
     assert any("web: the bridge is not applied" in note for note in found["load"]["notes"])
     assert found["policies"][0]["resizes"] == 0
