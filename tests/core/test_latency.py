@@ -24,6 +24,7 @@ from trimtab.core.latency import (
 from trimtab.core.latency_level import at_level
 from trimtab.core.model import Pod
 from trimtab.policy import (
+    Bridge,
     LatencyPromise,
     Metric,
     MetricKind,
@@ -178,7 +179,11 @@ def test_the_level_replaces_target_and_service_level() -> None:
 def test_the_level_of_cpu_is_a_share_of_the_request() -> None:
     cpu = Metric(kind=MetricKind.RESOURCE, name="cpu")
     written = Policy(signals=(Utilization(metric=cpu, percent=80),), objective=Objective(price=32.0, latency=PROMISE))
+    written = replace(written, bridge=Bridge())
     found = at_level(written, 0.4, "", PODS)
+    assert found.bridge == Bridge(ceiling=0.75)
+    assert at_level(written, 0.3, "", PODS).bridge == Bridge(ceiling=0.9375 * 0.6)
+    assert at_level(replace(written, bridge=Bridge(ceiling=0.7)), 0.3, "", PODS).bridge == Bridge(ceiling=0.7)
     (signal,) = found.signals
     assert isinstance(signal, Utilization) and signal.percent == 70
     assert found.objective is not None and found.objective.service_level == pytest.approx(0.8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.fields import Object
 
@@ -45,9 +47,10 @@ def test_workers_follow_the_queue_to_zero_and_back() -> None:
         assert cluster.replicas("shop/worker") == 1
 
 
-def test_a_queue_that_is_not_known_removes_no_pod_and_is_named() -> None:
+@pytest.mark.parametrize("unknown", [float("nan"), -3.0], ids=["NaN", "a negative length"])
+def test_a_queue_that_is_not_known_removes_no_pod_and_is_named(unknown: float) -> None:
     with Cluster() as cluster:
-        shop(cluster, lambda at: 6.4 if at < 1200 else 0.1, lambda at: 0.0 if at < 1200 else float("nan"))
+        shop(cluster, lambda at: 6.4 if at < 1200 else 0.1, lambda at: 0.0 if at < 1200 else unknown)
         cluster.run(minutes=60)
         assert cluster.replicas("shop/worker") == 5
         conditions = cluster.get("Autoscaler", "shop/worker")["status"]["conditions"]

@@ -7,13 +7,16 @@ A pod is overloaded above the level. For a share of CPU that is the service leve
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isclose
 
 from msgspec.structs import replace
 
 from trimtab.core.latency import TARGET_SHARE
 from trimtab.core.model import Missing, Pod
 from trimtab.core.requests import mean_request
-from trimtab.policy import Objective, PodAverage, Policy, Signal, TotalAverage, Utilization
+from trimtab.policy import Bridge, Objective, PodAverage, Policy, Signal, TotalAverage, Utilization
+
+GUARD = 0.9375  # of the level: ready pods grow a little before they carry too much
 
 
 def at_level(policy: Policy, level: float | None, text: str, pods: Sequence[Pod]) -> Policy:
@@ -24,8 +27,12 @@ def at_level(policy: Policy, level: float | None, text: str, pods: Sequence[Pod]
     objective = replace(objective, latency=replace(objective.latency, level=level, text=text))
     if level is None:
         return replace(policy, objective=objective)
-    signal, objective = _leveled(policy.signals[0], objective, level, pods)
-    return replace(policy, signals=(signal, *policy.signals[1:]), objective=objective)
+    signal, leveled = _leveled(policy.signals[0], objective, level, pods)
+    policy = replace(policy, signals=(signal, *policy.signals[1:]), objective=leveled)
+    bridge, share = policy.bridge, leveled.service_level
+    if bridge is None or leveled is objective or not isclose(bridge.ceiling, Bridge().ceiling):
+        return policy  # a ceiling that is written stays
+    return replace(policy, bridge=replace(bridge, ceiling=min(0.99, GUARD * share)))
 
 
 def _leveled(signal: Signal, objective: Objective, level: float, pods: Sequence[Pod]) -> tuple[Signal, Objective]:
