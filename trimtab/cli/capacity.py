@@ -77,6 +77,7 @@ def _question(file: str | None, given: dict[str, Any]) -> CapacityQuestion:
 
 def _of_file(file: str) -> CapacityQuestion:
     from trimtab.cli.policy_files import read_policies
+    from trimtab.core.latency_level import usage_unit
     from trimtab.kinds.capacity_queries import capacity_queries
 
     named = read_policies((file,), 0.0, 3600.0)[0]
@@ -86,7 +87,12 @@ def _of_file(file: str) -> CapacityQuestion:
     reference, namespace = named.manifest["spec"]["scaleTargetRef"], named.manifest["metadata"].get("namespace")
     queries = capacity_queries(named.policy, namespace or "default", reference["kind"], reference["name"])
     return CapacityQuestion(
-        queries.usage, objective.latency.metric.query, objective.latency.below_s, queries.pods, queries.target
+        queries.usage,
+        objective.latency.metric.query,
+        objective.latency.below_s,
+        queries.pods,
+        queries.target,
+        usage_unit(named.policy).strip(),
     )
 
 
@@ -139,7 +145,7 @@ def _picture(found: LatencyLevel, minutes: MinutePairs, unit: str) -> Any:
     medians = np.minimum(np.interp(across, usage, [point.median_s for point in points]), top)
     worst = np.minimum(np.interp(across, usage, [point.p99_s for point in points]), top)
     lines = [
-        Line("highest but 1 % of the minutes (s)", worst, "yellow"),
+        Line("p99 of the minutes (s)", worst, "yellow"),
         Line("median", medians, "cyan"),
         Line("promise", np.full(columns, found.below_s), "red"),
     ]

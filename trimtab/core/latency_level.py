@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trimtab.core.latency import TARGET_SHARE
 from trimtab.core.model import Missing, Pod
 from trimtab.core.requests import mean_request
-from trimtab.policy import Bridge, Objective, PodAverage, Policy, Signal, TotalAverage, Utilization
+from trimtab.policy import Bridge, Objective, PodAverage, Policy, Signal, TotalAverage, Utilization, is_cpu
 
 GUARD = 0.9375  # of the level: ready pods grow a little before they carry too much
 
@@ -45,3 +45,10 @@ def _leveled(signal: Signal, objective: Objective, level: float, pods: Sequence[
     assert isinstance(signal, Utilization)
     share = min(1.0, level / request)
     return replace(signal, percent=max(1, round(100.0 * TARGET_SHARE * share))), replace(objective, service_level=share)
+
+
+def usage_unit(policy: Policy) -> str:
+    """What the usage counts, as it follows a number; empty where the metric has no name."""
+    metric = policy.signals[0].metric
+    name = "cores" if is_cpu(metric) else metric.name
+    return f" {name}" if name else ""

@@ -21,7 +21,7 @@ from trimtab.core.demand import demand_of
 from trimtab.core.demand.log import MINUTE_S, DemandLog
 from trimtab.core.explain import missing_text
 from trimtab.core.latency import LatencyLevel, MinutePairs, learn, next_level, paired
-from trimtab.core.latency_level import at_level
+from trimtab.core.latency_level import at_level, usage_unit
 from trimtab.core.model import Missing, Observation, Pod, Samples, TotalSample
 from trimtab.errors import TrimtabError
 from trimtab.kinds.capacity_queries import capacity_queries
@@ -30,7 +30,7 @@ from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background, Lane, Lanes
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.tuning.night_time import night_of
-from trimtab.policy import LatencyPromise, Policy, is_cpu
+from trimtab.policy import LatencyPromise
 from trimtab.series import Frame, Series
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import ONE_SERIES_BYTES, Prometheus
@@ -84,7 +84,7 @@ class LatencyLevels(Background):
             in_force = LevelMemory(about=about)
         if known.found is not None:
             night = night_of(at, subject.policy.tuning.timezone)
-            in_force = _learned(in_force, known.found, night, _unit(subject.policy))
+            in_force = _learned(in_force, known.found, night, usage_unit(subject.policy))
         text = known.trouble or in_force.text or "nothing was learned yet"
         policy = at_level(subject.policy, in_force.level, text, pods)
         return subject._replace(policy=policy), replace(memory, latency=in_force)
@@ -179,13 +179,6 @@ class LatencyLevels(Background):
     def _minutes_of(self, uid: str, at: float) -> MinutePairs:
         frame = self.minutes.frame((_usage(uid), _latency(uid)), at, MINUTE_S)
         return MinutePairs(frame.times, frame.values[0], frame.values[1])
-
-
-def _unit(policy: Policy) -> str:
-    """What the usage counts, as far as it has a name."""
-    metric = policy.signals[0].metric
-    name = "cores" if is_cpu(metric) else metric.name
-    return f" {name}" if name else ""
 
 
 def _learned(in_force: LevelMemory, found: LatencyLevel, night: date | None, unit: str) -> LevelMemory:
