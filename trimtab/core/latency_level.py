@@ -30,7 +30,7 @@ def at_level(policy: Policy, level: float | None, text: str, pods: Sequence[Pod]
     signal, leveled = _leveled(policy.signals[0], objective, level, pods)
     policy = replace(policy, signals=(signal, *policy.signals[1:]), objective=leveled)
     bridge, share = policy.bridge, leveled.service_level
-    if bridge is None or leveled is objective or not isclose(bridge.ceiling, Bridge().ceiling):
+    if bridge is None or share is None or not isclose(bridge.ceiling, Bridge().ceiling):
         return policy  # a ceiling that is written stays
     return replace(policy, bridge=replace(bridge, ceiling=min(0.99, GUARD * share)))
 
@@ -43,7 +43,7 @@ def _leveled(signal: Signal, objective: Objective, level: float, pods: Sequence[
     if request is None or isinstance(request, Missing):
         return signal, objective
     assert isinstance(signal, Utilization)
-    share = min(1.0, level / request)
+    share = level / request
     return replace(signal, percent=max(1, round(100.0 * TARGET_SHARE * share))), replace(objective, service_level=share)
 
 
