@@ -55,3 +55,15 @@ def test_a_step_of_our_own_clock_changes_nothing_once_the_server_is_known(step_s
     before = clock.now()
     ours.wall += step_s
     assert abs(clock.now() - before) <= EXACT_S + 1.0
+
+
+def test_samples_that_are_repeated_say_nothing_about_clocks() -> None:
+    """A metrics server that repeats an old answer agrees with a clock that is behind; the API server is right."""
+    ours = HandClock(wall=START - 600)
+    clock = ServerClock(ours)
+    answered(ours, clock, -600.0, (1.0, 0.1, 0.5))
+    sampled_at = clock.now()
+    for _ in range(60):
+        clock.compare(sampled_at)
+        ours.wall, ours.boot = ours.wall + 15, ours.boot + 15
+        assert not clock.server_is_wrong and abs(clock.now() - ours.wall - 600) < 2
