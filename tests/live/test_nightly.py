@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -10,10 +11,12 @@ from msgspec.structs import replace
 from tests.tune.test_night import policy, verdict
 from trimtab.core.nights import InForce, Promise, VerdictKind
 from trimtab.core.tuned import settings_of
+from trimtab.kinds.annotations import TUNING_UNDO
 from trimtab.live.look.memory import ObjectMemory, TuningMemory, read, shifted, written
 from trimtab.live.tuning.night_time import night_of
-from trimtab.live.tuning.nightly import REST_S, in_force, remembered
+from trimtab.live.tuning.nightly import REST_S, asked_to_undo, in_force, remembered, undone
 from trimtab.policy import Bridge, ForecastChoice, Objective, TunedSettings, Tuning, TuningMode
+from trimtab.wire.from_kubernetes import rfc3339
 
 AT = 1_750_000_000.0
 BETTER = TunedSettings(target=0.6, tolerance=0.05, window_s=60.0)
@@ -96,3 +99,16 @@ def test_an_objective_has_to_be_earned_under_nightly_tuning_alone() -> None:
     assert in_force(priced, untunable) == priced, "no night will ever compare it: what is written steers"
     two = replace(priced, signals=priced.signals * 2)
     assert in_force(two, None) == two
+
+
+def test_one_request_takes_one_switch_back() -> None:
+    """What an earlier night had put in force stays, however often the request is seen."""
+    first = switched()
+    again, _ = remembered(replace(verdict("web", VerdictKind.SWITCHED, 0.1), present=BETTER), first, "x", AT + 60.0)
+    annotations = {TUNING_UNDO: rfc3339(AT + 120.0)}
+    found = SimpleNamespace(object=SimpleNamespace(metadata=SimpleNamespace(annotations=annotations)))
+    asked_at = asked_to_undo(found, again, AT + 180.0)  # type: ignore[arg-type]
+    assert asked_at == AT + 120.0
+    back, news = undone(again, asked_at, AT + 180.0)
+    assert news is not None and back.in_force == first.in_force
+    assert asked_to_undo(found, back, AT + 195.0) is None  # type: ignore[arg-type]

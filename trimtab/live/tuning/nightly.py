@@ -100,7 +100,7 @@ class NightlyTuning(Background):
             now, news = found and replace(found, about=about), None
             if answer is not None and answer.about == about:  # else it was edited meanwhile: the next night looks again
                 now, news = remembered(answer.verdict, found, about, at, answer.judged)
-            elif (asked_at := _asked_to_undo(subject, now, at)) is not None and now is not None:
+            elif (asked_at := asked_to_undo(subject, now, at)) is not None and now is not None:
                 now, news = undone(now, asked_at, at)
         steering, before = in_force(policy, now), found.in_force if found else None
         if before != (now.in_force if now else None):
@@ -308,7 +308,7 @@ def undone(found: TuningMemory, asked_at: float, at: float) -> tuple[TuningMemor
     return replace(now, verdict=VerdictKind.WENT_BACK), Happening("TuningUndone", text)
 
 
-def _asked_to_undo(subject: Subject, found: TuningMemory | None, at: float) -> float | None:
+def asked_to_undo(subject: Subject, found: TuningMemory | None, at: float) -> float | None:
     """When somebody asked for it, if that was not followed yet; nobody asks from the future."""
     asked_at = seconds_of((subject.object.metadata.annotations or {}).get(TUNING_UNDO))
     if found is None or asked_at is None or asked_at > at:
