@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from trimtab import kinds
@@ -75,6 +75,7 @@ def test_late_work_is_that_of_a_queue_of_items(load: Floats, counts: list[int], 
     st.sampled_from([5.0, 15.0, 40.0, 120.0, 900.0]),
     st.integers(0, 8),
 )
+@example(np.array([6.0] + [0.0] * 20), [1] * 60, 120.0, 8)  # one pod has time for a burst
 def test_no_schedule_that_keeps_the_promise_costs_less_than_the_bound(
     load: Floats, counts: list[int], wait_s: float, delay: int
 ) -> None:
