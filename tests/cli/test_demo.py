@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,26 +11,30 @@ from click.testing import CliRunner
 
 import trimtab.tune.demo_fleet as fleet
 from trimtab.cli import main
-from trimtab.tune.demo_play import play
+from trimtab.journal import DAY_S, Journal
+from trimtab.kinds import Scaler, read
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.tune.demo_play import _case, _memory_gib, _tuned
 
 
-def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "demo_fleet", lambda: [fleet._worker()])
-    page = tmp_path / "demo.html"
-    journal = tmp_path / "demo.db"
+def test_a_service_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "WORKLOADS", (fleet._mailer,))
+    page, journal = tmp_path / "demo.html", tmp_path / "demo.db"
     done = CliRunner().invoke(main, ["demo", "--html", str(page), "--journal", str(journal)])
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     header = next(index for index, line in enumerate(lines) if line.startswith("WORKLOAD"))
-    assert lines[header + 1].split()[:2] == ["worker", "HPA"]
+    assert lines[header + 1].split()[:2] == ["mailer", "today"]
     assert lines[header + 2].split()[0] == "trimtab"
-    assert "All costs together (J) -" in done.stdout
-    assert "Why, in its own words:" in done.stdout and " replicas: requests wants " in done.stdout
-    assert "worker: a queue worker" in page.read_text()
-    told = CliRunner().invoke(main, ["explain", "demo/worker", "--journal", str(journal)])
-    assert told.exit_code == 0 and "Autoscaler demo/worker at " in told.stdout
+    assert "all costs together (J) -" in done.stdout
+    assert "Why, in its own words:" in done.stdout and " replicas: mail wants " in done.stdout
+    assert "mailer: a queue, scaled by its length" in page.read_text()
+    told = CliRunner().invoke(main, ["explain", "demo/mailer", "--journal", str(journal)])
+    assert told.exit_code == 0 and "Autoscaler demo/mailer at " in told.stdout
     again = CliRunner().invoke(main, ["replay", str(journal)])
     assert again.exit_code == 0 and ", 0 come out otherwise" in again.stdout
+    span = Journal.read(journal).span()
+    assert span is not None and span[1] - span[0] > 6.9 * DAY_S, "the journal has the week that was scored"
 
 
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
@@ -40,23 +45,27 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
     assert mine.read_text() == "my own notes, not a journal at all"
 
 
-def test_the_shop_is_the_same_every_time_and_has_four_workloads() -> None:
+def test_the_fleet_is_the_same_every_time_and_its_manifests_are_valid() -> None:
     first, second = fleet.demo_fleet(), fleet.demo_fleet()
-    assert [workload.name for workload in first] == ["web", "worker", "search", "cache"]
-    assert all((one.demand.values == two.demand.values).all() for one, two in zip(first, second, strict=True))
-    assert all(len(workload.demand.values) == 2 * fleet.WEEK for workload in first)
+    assert [workload.name for workload in first] == ["web", "search", "mailer", "cache"]
+    assert all((one.load == two.load).all() for one, two in zip(first, second, strict=True))
+    for workload in first:
+        assert len(workload.load) == 2 * fleet.WEEK
+        assert all(isinstance(read(each), Scaler) for each in (workload.today, workload.proposed))
 
 
 def test_tuning_sees_the_first_week_only() -> None:
-    workload = fleet._worker()
-    later = workload.demand.values.copy()
-    later[fleet.WEEK :] = np.random.default_rng(9).uniform(0, 60, fleet.WEEK)
-    changed = fleet.DemoWorkload(
-        workload.name,
-        workload.about,
-        workload.demand._replace(values=later),
-        workload.cluster,
-        workload.default,
-        workload.better,
-    )
-    assert play(workload).how == play(changed).how
+    workload = fleet._web()
+    later = workload.load.copy()
+    later[fleet.WEEK :] = np.random.default_rng(9).uniform(0, 30, fleet.WEEK)
+    assert _tuned(workload) == _tuned(replace(workload, load=later))
+
+
+def test_nothing_costs_less_than_the_optimum() -> None:
+    """Memory that is sized by use makes pods cheaper than those of the HPA, not cheaper than the best in hindsight."""
+    workload = fleet._cache()
+    workload = replace(workload, load=workload.load[: 2 * DAY_STEPS])
+    today, ours = (_case(workload, fleet.policy_of(each)) for each in (workload.today, workload.proposed))
+    before, after = today.outcome("today"), ours.outcome("trimtab")
+    assert 1.0 <= after.figures.cost < before.figures.cost
+    assert _memory_gib(workload, after.run) < _memory_gib(workload, before.run) == pytest.approx(4.0)

@@ -1,4 +1,7 @@
-"""trimtab demo: a small simulated shop, scaled by default HPA and by trimtab; no cluster, no files, one minute."""
+"""trimtab demo: four simulated services, each with a familiar problem, scaled as they are today and by trimtab.
+
+No cluster, no files, no network; under a minute.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,6 @@ from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import called, write_file
 from trimtab.cli.workers import on_all_cores
-from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,12 +29,16 @@ if TYPE_CHECKING:
     from trimtab.tune.demand import Demand
     from trimtab.tune.demo_play import DemoResult
 
-HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
-EXPLAINED = 3
+HEADINGS = ("workload", "scaled by", "overloaded", "pod hours", "memory", "cost", "J", "what is different")
+LEGEND = """\
+overloaded  share of the load that met pods above their service level; for the queue, work that waited over a minute
+pod hours   in the scored week; memory is what a pod reserved on average
+cost, J     1.00 is the least that any schedule could cost in hindsight; J adds 32 pod-minutes per overloaded one"""
+EXPLAINED = 4
 SHOWN_DAYS = 3
 ABOUT = (
-    "The second week of a simulated shop, scaled by default HPA and by trimtab, which was tuned on the first week."
-    " One violated pod-minute costs 32 pod-minutes; times are UTC."
+    "The second week of four simulated services: scaled as they are today, and by trimtab, which was tuned on the first"
+    " week. One overloaded pod-minute costs 32 pod-minutes; times are UTC."
 )
 
 
@@ -58,43 +64,40 @@ ABOUT = (
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="Of the dashboard.")
 def command(html: Path, journal: Path, dashboard: bool | None, port: int) -> None:
-    """See what trimtab does: four simulated workloads over two weeks, tuned on the first, scored on the second."""
+    """See what trimtab does: four simulated services over two weeks, tuned on the first, scored on the second."""
     from trimtab.cli.screen import screen
+    from trimtab.tune.demo_journal import write_week
     from trimtab.web.report import page
 
     clear_journal(journal)
-
     began, console = time.time(), screen()
-    console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
-    price = OBJECTIVES["balanced"]
-    console.print(
-        f"on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs {price:g}.\n"
-    )
+    console.print("Four simulated services over two weeks. trimtab is tuned on the first week; the second is scored.\n")
     results = _play_all()
-    console.show(_table(results), ("HOW", "POD HOURS", "CHURN/DAY"))
-    console.print(f"\n{_headline(results)}\n")
+    console.show(_table(results), ("POD HOURS", "COST", "MEMORY"))
+    console.print(f"\n{LEGEND}\n", style="dim")
+    console.print(f"{_headline(results)}\n")
     _plot(console, results)
     console.print("\nWhy, in its own words:")
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
     sections = [section(_second_week(result), _both(result), [result.how, *result.decisions]) for result in results]
     write_file(html, page("trimtab demo", ABOUT, sections, _headline(results)))
+    write_week(journal, results)
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
-    _look(results, journal, sys.stdout.isatty() if dashboard is None else dashboard, port)
+    console.print(f"journal: {journal}; try: {called()} explain demo/search --journal {journal}", soft_wrap=True)
+    if sys.stdout.isatty() if dashboard is None else dashboard:
+        _watch(results, journal, port)
 
 
-def _look(results: list[DemoResult], path: Path, dashboard: bool, port: int) -> None:
-    """Leave a journal of the last days; where somebody looks, go on and show it."""
-    from trimtab.tune.demo_journal import SPEED, DemoJournal
+def _watch(results: list[DemoResult], path: Path, port: int) -> None:
+    """Continue the simulation and show it until Ctrl-C."""
+    from trimtab.tune.demo_journal import SPEED, LiveDemo
     from trimtab.web.server import serve
     from trimtab.web.sources import JournalSource
 
-    name = results[0].workload.name
-    with DemoJournal(path, results, time.time(), live=dashboard):
-        click.echo(f"journal: {path}; try: {called()} explain demo/{name} --journal {path}")
-        if dashboard:
-            source = JournalSource(path, "trimtab demo", f"simulated time, {SPEED:g} times as fast")
-            show(lambda opened: serve(source, port, opened), opens=False)
+    with LiveDemo(path, results):
+        source = JournalSource(path, "trimtab demo", f"simulated time, {SPEED:g} times as fast")
+        show(lambda opened: serve(source, port, opened), opens=False)
 
 
 def _play_all() -> list[DemoResult]:
@@ -121,15 +124,14 @@ def _play_all() -> list[DemoResult]:
 
 
 def _second_week(result: DemoResult) -> Demand:
-    from trimtab.sim.grid import STEP_S
-    from trimtab.tune.demo_fleet import WEEK
+    from trimtab.tune.demo_fleet import START, WEEK, WEEK_S
 
-    demand, title = result.workload.demand, f"{result.workload.name}: {result.workload.about}"
-    return demand._replace(name=title, values=demand.values[WEEK:], start=float(WEEK * STEP_S))
+    demand, title = result.workload.demand, f"{result.workload.name}: {result.workload.story}"
+    return demand._replace(name=title, values=demand.values[WEEK:], start=START + WEEK_S)
 
 
 def _both(result: DemoResult) -> list[Outcome]:
-    return [result.default, result.ours]
+    return [result.today, result.ours]
 
 
 def _table(results: list[DemoResult]) -> Table:
@@ -137,58 +139,61 @@ def _table(results: list[DemoResult]) -> Table:
 
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
-        table.add_column(
-            heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right", no_wrap=True
-        )
+        text = number in (0, 1, len(HEADINGS) - 1)
+        table.add_column(heading.upper(), justify="left" if text else "right", no_wrap=True)
     for result in results:
-        table.add_row(result.workload.name, *_cells(result.default), result.workload.about, style="dim")
-        table.add_row("", *_cells(result.ours), result.how)
+        before, after = result.memory_gib
+        table.add_row(result.workload.name, *_cells(result.today, before), result.workload.story, style="dim")
+        table.add_row("", *_cells(result.ours, after), result.how)
     return table
 
 
-def _cells(outcome: Outcome) -> tuple[str, ...]:
+def _cells(outcome: Outcome, memory_gib: float) -> tuple[str, ...]:
     figures = outcome.figures
     return (
         outcome.policy,
-        f"{outcome.pod_hours:,.0f}",
-        f"{figures.cost:.2f}",
         f"{figures.violations:.2f}%",
-        f"{figures.churn_per_day:.0f}",
+        f"{outcome.pod_hours:,.0f}",
+        f"{memory_gib:.1f} GiB",
+        f"{figures.cost:.2f}",
         f"{figures.j:.2f}",
     )
 
 
 def _headline(results: list[DemoResult]) -> str:
-    change = geometric_mean([result.ours.figures.j / result.default.figures.j for result in results]) - 1
+    """What it comes to, in one sentence."""
     before, after = (
         fmean([outcome.figures.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
     )
     hours = [sum(outcome.pod_hours for outcome in each) for each in zip(*map(_both, results), strict=True)]
+    memory = [
+        sum(gib * outcome.pod_hours for gib, outcome in each)
+        for each in zip(*[zip(result.memory_gib, _both(result), strict=True) for result in results], strict=True)
+    ]
+    change = geometric_mean([result.ours.figures.j / result.today.figures.j for result in results]) - 1
     return (
-        f"All costs together (J) {change:+.0%}; violations {before:.2f}% to {after:.2f}% of the load; "
-        f"pod hours {hours[1] / hours[0] - 1:+.0%}."
+        f"Overload {before:.1f}% to {after:.1f}% of the load, pod hours {hours[1] / hours[0] - 1:+.0%},"
+        f" reserved memory {memory[1] / memory[0] - 1:+.0%}; all costs together (J) {change:+.0%}."
     )
 
 
 def _plot(console: Screen, results: list[DemoResult]) -> None:
-    """The workload that gained most, for a few days."""
+    """The slow starter, for a few days."""
     from trimtab.cli.plot import Line, plot
     from trimtab.sim.grid import DAY_STEPS
 
-    most = min(results, key=lambda result: result.ours.figures.j / result.default.figures.j)
+    slowest = max(results, key=lambda result: result.workload.pods.startup_s)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
-    lines = [Line("optimum", most.ours.best[shown].astype(float), "bright_black")]
+    lines = [Line("optimum", slowest.ours.best[shown].astype(float), "bright_black")]
     lines += [
         Line(outcome.policy, outcome.run.replicas[shown].astype(float), colour)
-        for outcome, colour in zip(_both(most), COLOURS, strict=False)
+        for outcome, colour in zip(_both(slowest), COLOURS, strict=False)
     ]
-    console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")
+    console.print(f"{slowest.workload.name}, replicas over {SHOWN_DAYS} days:")
     console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
 
 
 def _told(results: list[DemoResult]) -> list[str]:
-    """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
-    stories = [(result.workload.name, story) for result in results for story in result.decisions]
-    rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]
-    ordered = rare[:2] + [pair for pair in stories if pair not in rare]
-    return [f"{name:7} {story}" for name, story in ordered[:EXPLAINED]]
+    """One story of each workload."""
+    stories = [(result.workload.name, result.decisions[0]) for result in results if result.decisions]
+    return [f"{name:7} {story}" for name, story in stories[:EXPLAINED]]

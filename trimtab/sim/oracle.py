@@ -32,4 +32,12 @@ def optimum_on(cluster: ClusterSpec, load: Floats, least: int = 1) -> Floats:
     delay = delay_steps(cluster.startup_s)
     if cluster.queue:
         return fewest_pods(load, cluster.queue.wait_s, delay, least)
-    return optimum(pods_needed(load, least, cluster.level_share), delay).astype(np.float64)
+    pods = optimum(pods_needed(load, least, cluster.level_share), delay).astype(np.float64)
+    return pods if cluster.memory_load is None else _with_used_memory(cluster, pods)
+
+
+def _with_used_memory(cluster: ClusterSpec, pods: Floats) -> Floats:
+    """Half of what a pod is billed for is memory: the cheapest run reserves what is used and no more."""
+    assert cluster.memory_load is not None
+    used_bytes = cluster.base_memory_bytes * pods + cluster.memory_load[: len(pods)]
+    return (pods + np.minimum(pods, used_bytes / cluster.pod_memory_bytes)) / 2.0

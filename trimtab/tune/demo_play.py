@@ -1,107 +1,112 @@
-"""The demo's fleet played: each workload scaled by default HPA and by trimtab.
+"""The demo's fleet played: each workload as its team runs it today, then as its Autoscaler does.
 
-trimtab is tuned on the first week only; both are scored on the second.
+Settings are tuned on the first week only; both policies are scored on the second.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from msgspec import structs
-
 from trimtab.core.explain import sentence
+from trimtab.core.explain.tuning import settings_text
 from trimtab.core.model import ContainerSize, Decision, Memory, Observation
-from trimtab.core.tuned import settings_of, tuned
-from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Policy
-from trimtab.sim.cluster import Run, run
-from trimtab.sim.grid import DAY_STEPS, STEP_S
+from trimtab.journal import ObjectName
+from trimtab.policy import Policy
+from trimtab.quantity import GIB
+from trimtab.sim.cluster import Run, Watch, run
 from trimtab.sim.prices import OBJECTIVES
 from trimtab.tune.case import Case, Outcome, first_pods, judged
-from trimtab.tune.demo_fleet import WEEK, DemoWorkload
-from trimtab.tune.rolling_choice import GAIN
-from trimtab.tune.search import CEILINGS, search, space_of
+from trimtab.tune.demo_fleet import START, WEEK, WEEK_S, DemoWorkload, policy_of
+from trimtab.tune.manifest import writable_space
+from trimtab.tune.recording import SimulatedRecord
+from trimtab.tune.search import search
 
 PRICE = OBJECTIVES["balanced"]
-SLOW_S = 300.0  # from here on it is worth to look ahead
-FORECAST_AFTER = 3 * DAY_STEPS  # before that a forecast knows too little to be judged
-OBJECTIVE = Objective(price=PRICE, start_share=BRIDGED_START_SHARE)
+SECOND_WEEK = START + WEEK_S
 
 
 class DemoResult(NamedTuple):
     """Both policies in the second week, and how trimtab's came about."""
 
     workload: DemoWorkload
-    default: Outcome
+    today: Outcome
     ours: Outcome
     how: str
     decisions: tuple[str, ...]
     policy: Policy  # trimtab's
+    record: SimulatedRecord  # of the second week
+
+    @property
+    def memory_gib(self) -> tuple[float, float]:
+        """What a pod reserved on average, today and with trimtab."""
+        return _memory_gib(self.workload, self.today.run), _memory_gib(self.workload, self.ours.run)
 
 
 def play(workload: DemoWorkload) -> DemoResult:
     """Tune on the first week, then replay both weeks and score the second."""
-    first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
-    case = Case(first_week, workload.better, workload.cluster, PRICE)
-    choice = search(case, space_of(case.policy, case.pods))
-    share = choice.now.target / (100 if workload.on_cpu else workload.cluster.pod_capacity)
-    how = [f"target {share:.0%}, tolerance {choice.now.tolerance:g}"]
-    ours, found, said = choice.policy, *_watched(choice.policy, workload)
-    if workload.cluster.startup_s >= SLOW_S:
-        priced = _priced(case)
-        priced_run, told = _watched(priced, workload)
-        if _j_of_first_week(priced, priced_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
-            ours, found, said = priced, priced_run, told
-            how = [f"an objective (price {PRICE:g}) with its learned forecast, and the bridge"]
-    if ours.vertical is not None:
-        how.append("memory sized by use")
-    before = _simulate(workload.default, workload)
+    policy, how = _tuned(workload)
+    today, ours = _case(workload, policy_of(workload.today)), _case(workload, policy)
+    record = SimulatedRecord(ObjectName("Autoscaler", "demo", workload.name), policy, workload.pods.startup_s)
+    stories = _Stories(policy)
+
+    def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
+        if seen.at >= SECOND_WEEK:
+            record.watch(seen, memory, decision)
+            stories.watch(seen, memory, decision)
+
     return DemoResult(
         workload,
-        judged("HPA", _case(workload, workload.default), before, WEEK),
-        judged("trimtab", _case(workload, ours), found, WEEK),
-        ", ".join(how),
-        said,
-        ours,
+        judged("today", today, simulated(today), WEEK),
+        judged("trimtab", ours, simulated(ours, watch), WEEK),
+        how,
+        stories.told(),
+        policy,
+        record,
     )
 
 
+def simulated(case: Case, watch: Watch | None = None) -> Run:
+    """Every step of a case, by decide()."""
+    first = first_pods(case.policy, float(case.load[0]))
+    return run(case.policy, case.demand.values, case.pods, first_pods=first, seed=1, start=START, watch=watch)
+
+
 def _case(workload: DemoWorkload, policy: Policy) -> Case:
-    return Case(workload.demand, policy, workload.cluster, PRICE)
+    return Case(workload.demand, policy, workload.pods, PRICE)
 
 
-def _priced(case: Case) -> Policy:
-    """By the price, with the bridge whose ceiling did best in the first week, as a night would choose it."""
-    learned = ForecastChoice(model="learned")
-    priced = structs.replace(case.policy, objective=OBJECTIVE, forecast=learned, bridge=Bridge())
-    own = settings_of(priced)
-    policies = [tuned(priced, structs.replace(own, ceiling=ceiling)) for ceiling in CEILINGS]
-    costs = [float(days.j(PRICE).sum()) for days in case.with_policy(priced).days(policies) if days is not None]
-    return policies[costs.index(min(costs))]
+def _tuned(workload: DemoWorkload) -> tuple[Policy, str]:
+    """The settings that `trimtab tune` finds on the first week, where nightly tuning is asked for."""
+    policy = policy_of(workload.proposed)
+    if "tuning" not in workload.proposed["spec"]:
+        return policy, ""
+    demand = workload.demand
+    case = Case(demand._replace(values=demand.values[:WEEK]), policy, workload.pods, PRICE)
+    choice = search(case, writable_space(workload.proposed["kind"], policy, workload.pods))
+    return choice.policy, settings_text(choice.now)
 
 
-def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:
-    return judged("", _case(workload, policy), found.until(WEEK), FORECAST_AFTER).figures.j
+def _memory_gib(workload: DemoWorkload, found: Run) -> float:
+    """Return the mean of a pod: half of what it is billed for is memory, half CPU, which the demo never resizes."""
+    share = 2.0 * float(found.billed.sum()) / float(found.replicas.sum()) - 1.0
+    return share * workload.pods.pod_memory_bytes / GIB
 
 
-def _simulate(policy: Policy, workload: DemoWorkload) -> Run:
-    first = first_pods(policy, float(workload.demand.values[0]))
-    return run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1)
+class _Stories:
+    """The most telling decisions of a run: the largest step up, a decrease that was held back, a resize."""
 
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._best: dict[str, tuple[float, float, str]] = {}
 
-def _watched(policy: Policy, workload: DemoWorkload) -> tuple[Run, tuple[str, ...]]:
-    """A run with its two most telling decisions of the second week: the largest step up, and one that was held back."""
-    best: dict[str, tuple[float, float, str]] = {}
-
-    def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
-        if seen.at < WEEK * STEP_S:
-            return
+    def watch(self, seen: Observation, memory: Memory, decision: Decision) -> None:
         for kind, weight in _telling(seen, decision):
-            if weight > best.get(kind, (0.0, 0.0, ""))[0]:
-                best[kind] = (weight, seen.at, sentence(policy, seen, memory, decision))
+            if weight > self._best.get(kind, (0.0, 0.0, ""))[0]:
+                self._best[kind] = (weight, seen.at, sentence(self._policy, seen, memory, decision))
 
-    first = first_pods(policy, float(workload.demand.values[0]))
-    found = run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1, watch=watch)
-    return found, tuple(f"{_clock(at)}  {said}" for _, at, said in best.values())
+    def told(self) -> tuple[str, ...]:
+        return tuple(f"{_clock(at)}  {text}" for _, at, text in self._best.values())
 
 
 def _telling(seen: Observation, decision: Decision) -> list[tuple[str, float]]:
@@ -121,4 +126,5 @@ def _growth(seen: Observation, name: str, size: ContainerSize) -> float:
 
 
 def _clock(at: float) -> str:
-    return f"day {int(at // 86400) + 1} {int(at % 86400 // 3600):02d}:{int(at % 3600 // 60):02d}"
+    """ "Tue 08:05"."""
+    return datetime.fromtimestamp(at, UTC).strftime("%a %H:%M")
