@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import called
 
 
@@ -24,3 +25,8 @@ def test_a_command_to_try_can_be_typed_where_we_are_on_nobodys_path(
     assert called() == "trimtab"
     monkeypatch.setattr(sys, "argv", ["-c", "demo"])
     assert called() == "trimtab"
+
+
+def test_the_folder_of_a_file_to_write_is_made(tmp_path: Path) -> None:
+    path: Path = OUT_FILE.convert(str(tmp_path / "new" / "report.html"), None, None)
+    assert path.parent.is_dir() and not path.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,17 @@ class Finite(click.FloatRange):
 
 
 class OutFile(click.Path):
-    """A file that will be written: what cannot be is said before the work, not after it."""
+    """A file that will be written, its folder made where it is missing. What cannot be is said before the work."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = Path(str(super().convert(value, param, ctx)))
         if str(path) == "-":
             self.fail("name a file; -o says what goes to the standard output.", param, ctx)
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            self.fail(f"{str(path)!r}: name a file in a folder that is there and may be written to.", param, ctx)
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        place = path if path.exists() else path.parent
+        if not (path.parent.is_dir() and os.access(place, os.W_OK)):
+            self.fail(f"{str(path)!r}: name a file in a folder that may be written to.", param, ctx)
         return path
 
 
