@@ -3,9 +3,9 @@
     python benchmarks/train/evaluate.py --traces FOLDER --folds FOLDER --json FILE
 
 --folds holds what `train.py --folds` wrote. A file of figures that is there is continued: what it has is not computed
-again. Each trace is run as it is; with the moments jittered at which coarse sources change, so that nobody can profit
-from where within an interval a step lies; and in three kinds of disturbance. Beside it: how often the 90 % quantile
-held.
+again. Each trace is run as an operator sees it; with fresher metrics and in the idealized view; with the moments
+jittered at which coarse sources change, so that nobody can profit from where within an interval a step lies; with the
+CPU of pods as the metric; and in three kinds of disturbance. Beside it: how often the 90 % quantile held.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from lessons import fold_of
+from lessons import fold_of, outcomes
 
 from trimtab.bench.contenders import Runs, rows_from, rows_of
-from trimtab.bench.families import CALM, Disturbance
+from trimtab.bench.families import CALM, OPERATOR, VIEWS, Disturbance
 from trimtab.bench.protocol import Load, load_of
 from trimtab.bench.summary import geometric_mean
 from trimtab.bench.traces import traces_in
 from trimtab.core.forecast.learned.features import logs
-from trimtab.core.forecast.learned.net import KEEP, START, NetWeights, load_weights, quantiles_of
+from trimtab.core.forecast.learned.model import throughout
+from trimtab.core.forecast.learned.net import PROBABILITIES, NetWeights, load_weights
 from trimtab.series import Series
-from trimtab.sim.demand_features import outcomes
-from trimtab.sim.grid import DAY_STEPS, delay_steps
-from trimtab.sim.priced_levels import forecast_of
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 NAMES = ("hpa-default", "hpa-rolling", "hpa-default-bridge", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
 RETUNED = ("hpa-rolling", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
@@ -39,10 +39,14 @@ SCENARIOS = {
     "calm": CALM,
     "jittered": CALM,
     "slow": Disturbance(startup_factor=1.3),
-    "late": Disturbance(late_steps=4),
+    "late": Disturbance(late_s=60.0),
     "refused": Disturbance(refused=0.1),
+    "fresh": CALM,
+    "ideal": CALM,
+    "cpu": CALM,
 }
-COVERED = np.array([0.9])
+VIEWED = {"fresh": VIEWS["fresh"], "ideal": VIEWS["ideal"], "cpu": OPERATOR._replace(cpu=True)}
+COVERED = PROBABILITIES.tolist().index(0.9)
 
 
 def main() -> None:
@@ -74,35 +78,35 @@ def evaluated(folds: Path, wanted: tuple[str, Series, list[str]]) -> dict[str, d
     """The figures of one trace by scenario; what is believed in all of them is simulated once."""
     name, trace, scenarios = wanted
     weights = load_weights(str(folds / f"{fold_of(name)}.npz"))
-    found: dict[str, dict] = {}
-    if "jittered" in scenarios:
-        rows = rows_of(load_of(name, jittered(name, trace)), RETUNED, STARTUPS_S, BALANCED, CALM, weights)
-        found["jittered"] = {"rows": [row.plain() for row in rows]}
-    if scenarios == ["jittered"]:
-        return found
-    load = load_of(name, trace)
-    calm = Runs(load, NAMES, STARTUPS_S, CALM, weights)
+    load, found, calm = load_of(name, trace), dict[str, dict](), None
     for scenario in scenarios:
-        if scenario == "calm":
-            rows = rows_from(calm, NAMES, STARTUPS_S, LAMBDAS)
-            found[scenario] = {"rows": [row.plain() for row in rows], "coverage": coverage(load, weights)}
-        elif scenario != "jittered":
-            runs = Runs(load, RETUNED, STARTUPS_S, SCENARIOS[scenario], weights, calm)
-            rows = rows_from(runs, RETUNED, STARTUPS_S, BALANCED)
-            found[scenario] = {"rows": [row.plain() for row in rows]}
+        lambdas, names = (LAMBDAS, NAMES) if scenario in ("calm", "fresh", "ideal") else (BALANCED, RETUNED)
+        if scenario == "jittered":
+            rows = rows_of(load_of(name, jittered(name, trace)), names, STARTUPS_S, lambdas, CALM, weights)
+        elif scenario in VIEWED:
+            rows = rows_of(load, names, STARTUPS_S, lambdas, CALM, weights, VIEWED[scenario])
+        else:
+            calm = calm or Runs(load, NAMES, STARTUPS_S, CALM, weights)
+            disturbance = SCENARIOS[scenario]
+            runs = calm if disturbance == CALM else Runs(load, names, STARTUPS_S, disturbance, weights, calm)
+            rows = rows_from(runs, names, STARTUPS_S, lambdas)
+        found[scenario] = {"rows": [row.plain() for row in rows]}
+    if "calm" in scenarios:
+        found["calm"]["coverage"] = coverage(load, weights)
     return found
 
 
 def coverage(load: Load, weights: NetWeights) -> dict[str, list[float]]:
-    """How often demand stayed below its 90 % quantile, in percent, by start-up time."""
+    """How often the load stayed below its 90 % quantile, in percent, by start-up time."""
     scored = slice(load.warmup_days * DAY_STEPS, len(load.values) - DAY_STEPS // 24)
-    found: dict[str, list[float]] = {"start": [], "keep": []}
+    shown, found = delayed(trailing_mean(load.values, MEAN_STEPS), 1), dict[str, list[float]](start=[], keep=[])
+    times = load.start + STEP_S * (1.0 + np.arange(len(shown)))
     for startup_s in STARTUPS_S:
-        forecast = forecast_of(load.values, startup_s, weights)
+        said = throughout(times, shown, 1.0, startup_s, weights)
         happened = outcomes(load.values, delay_steps(startup_s))[scored]
-        for word, question in (("start", START), ("keep", KEEP)):
-            demand = quantiles_of(forecast.shares[scored, question], forecast.level[scored], COVERED)[:, 0]
-            found[word].append(round(100.0 * float((logs(demand) >= happened[:, question] - 1e-9).mean()), 1))
+        for question, word in enumerate(found):
+            below = logs(said[1 + question][scored, COVERED]) >= happened[:, question] - 1e-9
+            found[word].append(round(100.0 * float(below.mean()), 1))
     return found
 
 

@@ -13,13 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as parquet
 
-from trimtab.core.forecast.learned.features import OFFSET_PODS
+from trimtab.core.forecast.learned import features as seen
+from trimtab.core.forecast.learned.features import BLOCK, KEEP_MINUTES, OFFSET_PODS
+from trimtab.core.forecast.learned.model import minute_means, newest_places
 from trimtab.core.forecast.learned.net import bins_of
+from trimtab.core.forecast.learned.study import inputs, past_of
 from trimtab.series import Floats, Series
-from trimtab.sim.demand_features import DemandFeatures, outcomes
-from trimtab.sim.grid import DAY_STEPS, STEP_S
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
+from trimtab.sim.sliding_windows import delayed, forward_max, trailing_mean
 
 STARTUP_STEPS = (2, 4, 8, 18, 40)
+TICKS = (1, 1, 2)  # steps from one to the next
+REPEATED = 0.25  # so many more lessons of loads of which one day comes again
+VIEWS, VIEW_SHARES = (MEAN_STEPS, 1), (0.75, 0.25)  # steps that a metric is the mean of
 LEFT_OUT = ("alibaba", "lora", "uk_backbone")  # for research only, or without a licence for the data
 SOURCES = (("google",), ("bitbrains",), ("azure",), ("svc_ms",))  # the folds of the cross-validation; the rest is one
 
@@ -38,6 +44,8 @@ def lessons_of(folder: Path, seed: int) -> Lessons:
         load = _load(trace, draw)
         if load is not None:
             parts += [_lessons(load, each, rows, fold_of(name), draw) for each in steps]
+            again, few = _repeated(load, draw), max(1, round(REPEATED * rows))
+            parts.append(_lessons(again, int(draw.choice(STARTUP_STEPS)), few, fold_of(name), draw))
     return Lessons(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -92,9 +100,43 @@ def _load(trace: Series, draw: np.random.Generator) -> Floats | None:
     return noisy
 
 
+def _repeated(load: Floats, draw: np.random.Generator) -> Floats:
+    """One of its days again and again, each a little larger or smaller, earlier or later: loads of some services."""
+    day = int(draw.integers(len(load) // DAY_STEPS))
+    profile = load[day * DAY_STEPS : (day + 1) * DAY_STEPS]
+    days = int(draw.integers(3, 12))
+    rolled = [np.roll(profile, int(draw.integers(-8, 9))) * np.exp(draw.normal(0.0, 0.05)) for _ in range(days)]
+    noise = 1.0 + 0.03 * draw.standard_normal(days * DAY_STEPS)
+    return np.maximum(np.concatenate(rolled) * noise, 0.0)
+
+
 def _lessons(load: Floats, startup: int, count: int, fold: int, draw: np.random.Generator) -> tuple[np.ndarray, ...]:
-    rows = np.sort(draw.integers(DAY_STEPS, len(load) - startup - 70, count))
-    features, level = DemandFeatures(load, startup * STEP_S).at(rows)
-    growth = outcomes(load, startup)[rows] - level[:, None]
-    weight = np.minimum((load[rows] + OFFSET_PODS) / 10.0, 5.0)
+    """What an operator sees of a load at some of its ticks, and what came of it.
+
+    Most see the mean of a minute, some the newest 15 s; both one step late, at ticks of 15 s or 30 s.
+    """
+    mean_steps = int(draw.choice(VIEWS, p=VIEW_SHARES))
+    shown = delayed(trailing_mean(load, mean_steps), 1)
+    every = int(draw.choice(TICKS))
+    times = (1.0 + np.arange(0, len(load), every)) * STEP_S
+    observed = shown[::every]
+    ends = (times // 60.0).astype(np.int64)
+    past = past_of(minute_means(ends, observed), int(ends[0]), 1.0)
+    assert past is not None
+    blocks = seen.blocks_of(past.minutes[: len(past.minutes) // BLOCK * BLOCK], seen.lead_minutes(startup * STEP_S))
+    last = (len(load) - startup - 70) // every
+    rows = np.sort(draw.integers(DAY_STEPS // every, last, count))
+    samples = seen.logs(observed)[newest_places(times, rows)]
+    features, base = inputs(past, blocks, past.first // BLOCK, ends[rows] - past.first, startup * STEP_S, samples)
+    steps = rows * every
+    growth = outcomes(load, startup)[steps] - base.level[:, None]
+    weight = np.minimum((load[steps] + OFFSET_PODS) / 10.0, 5.0)
     return features.astype(np.float16), bins_of(growth).astype(np.int8), weight, np.full(count, fold, np.int8)
+
+
+def outcomes(load: Floats, startup: int) -> Floats:
+    """(steps, 2): the highest load of the minute after a pod serves, and of all until one could be back, as logs."""
+    logs = seen.logs(load)
+    start = np.roll(forward_max(logs, MEAN_STEPS - 1), -(1 + startup))
+    keep = np.roll(forward_max(logs, startup + KEEP_MINUTES * MEAN_STEPS), -1)
+    return np.stack([start, keep], axis=1)

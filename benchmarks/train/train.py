@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from lessons import SOURCES, Lessons, lessons_of
 
-from trimtab.core.forecast.learned.net import BINS, NetWeights, hidden_of, probabilities_of
+from trimtab.core.forecast.learned.net import BINS, NetWeights, hidden_of, on_grids, probabilities_of
 
-HIDDEN, EPOCHS, BATCH = 64, 4, 2048
+HIDDEN, EPOCHS, BATCH = 128, 4, 2048
 RATE, DECAY, LEAK = 3e-3, 1e-5, 0.05
 
 
@@ -29,16 +29,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     lessons = lessons_of(args.traces, args.seed)
+    final = trained(lessons, args.seed)
+    if args.out:
+        _save(args.out, final)
     losses = []
-    for fold in range(len(SOURCES) + 1):
+    for fold in reversed(range(len(SOURCES) + 1)):
         weights = trained(_part(lessons, lessons.folds != fold), args.seed)
         losses.append(loss(weights, _part(lessons, lessons.folds == fold)))
         if args.folds:
             _save(args.folds / f"{fold}.npz", weights)
-    final = trained(lessons, args.seed)
-    if args.out:
-        _save(args.out, final)
-    print(json.dumps({"rows": len(lessons.folds), "held_out": losses, "shipped": loss(final, lessons)}))
+    print(json.dumps({"rows": len(lessons.folds), "held_out": losses[::-1], "shipped": loss(final, lessons)}))
 
 
 def _part(lessons: Lessons, chosen: np.ndarray) -> Lessons:
@@ -46,12 +46,12 @@ def _part(lessons: Lessons, chosen: np.ndarray) -> Lessons:
 
 
 def _save(path: Path, weights: NetWeights) -> None:
-    np.savez(path, **weights._asdict())
+    np.savez(path, **{name: part.astype(np.float32) for name, part in weights._asdict().items()})
 
 
 def loss(weights: NetWeights, lessons: Lessons, every: int = 10) -> list[float]:
     """The mean surprise of each question in nats, weighed by the load at stake."""
-    shares = probabilities_of(weights.last, hidden_of(weights, lessons.features[::every]))
+    shares = probabilities_of(weights.last, hidden_of(weights, lessons.features[::every].astype(np.float64)))
     outcome = lessons.outcomes[::every].astype(np.intp)[:, :, None]
     surprise = -np.log(np.take_along_axis(shares, outcome, axis=2)[:, :, 0] + 1e-9)
     weight = lessons.weights[::every, None]
@@ -112,17 +112,22 @@ def _step(layers, moments, slopes, count: int, total: int) -> None:
 
 
 def _whitened(mean: np.ndarray, spread: np.ndarray, layers: list[np.ndarray], sample: np.ndarray) -> NetWeights:
-    """The same function, with a hidden layer of mean 0 and unit covariance on the training data."""
-    first, first_bias, last, last_bias = layers
+    """The same function, with a hidden layer of mean 0 and unit covariance on the training data.
+
+    Of the hidden layer's directions only those are kept that an output depends on: as many as there are outputs.
+    """
+    first, first_bias, last, last_bias = (layer.astype(np.float64) for layer in layers)
     summed = np.clip((sample - mean) / spread, -6, 6) @ first + first_bias
     hidden = np.maximum(summed, LEAK * summed)
     center, covariance = hidden.mean(axis=0), np.cov(hidden.T)
     covariance += 1e-3 * np.eye(HIDDEN) * np.trace(covariance) / HIDDEN
     values, vectors = np.linalg.eigh(covariance)
-    whiten, back = vectors / np.sqrt(values) @ vectors.T, vectors * np.sqrt(values) @ vectors.T
-    shifted = np.concatenate([(last_bias + center @ last)[None], back @ last])
+    root = vectors * np.sqrt(values) @ vectors.T
+    turned, sizes, outputs = np.linalg.svd(root @ last, full_matrices=False)
+    whiten = vectors / np.sqrt(values) @ vectors.T @ turned
+    shifted = np.concatenate([(last_bias + center @ last)[None], sizes[:, None] * outputs])
     stored = (mean, spread, first, first_bias, whiten, -center @ whiten, shifted)
-    return NetWeights(*(np.asarray(layer, dtype=np.float32) for layer in stored))
+    return on_grids(NetWeights(*stored))
 
 
 if __name__ == "__main__":

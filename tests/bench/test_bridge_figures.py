@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.bench.contenders import rows_of
+from trimtab.bench.families import VIEWS
 from trimtab.bench.protocol import load_of
 from trimtab.bench.traces import traces_in
 
@@ -34,7 +35,7 @@ def published(trace: str) -> dict[tuple[float, float], dict[str, str]]:
 def test_figures_agree_to_one_percent(trace: str) -> None:
     figures = published(trace)
     ((name, series),) = traces_in(Path(os.environ["TRIMTAB_TRACES"]), f"{trace}*")
-    rows = rows_of(load_of(name, series), list(COLUMNS), STARTUPS_S, LAMBDAS)
+    rows = rows_of(load_of(name, series), list(COLUMNS), STARTUPS_S, LAMBDAS, view=VIEWS["ideal"])
     assert len(rows) == len(COLUMNS) * len(figures) == 18
     for row in rows:
         expected = float(figures[row.init_s, row.lam][COLUMNS[row.policy]])

@@ -102,14 +102,14 @@ def test_an_unknown_contender_is_named() -> None:
 
 
 DISTURBANCES = [
-    pytest.param(Disturbance(late_steps=4), id="samples a minute late"),
+    pytest.param(Disturbance(late_s=60.0), id="samples a minute late"),
     pytest.param(Disturbance(startup_factor=1.3), id="start-up 30 % longer than measured"),
     pytest.param(Disturbance(refused=0.1), id="a tenth of the resizes refused"),
 ]
 
 
 def test_what_is_believed_may_come_from_calm_runs() -> None:
-    late, names, startups_s = Disturbance(late_steps=4), ["hpa-rolling-bridge"], [120.0]
+    late, names, startups_s = Disturbance(late_s=60.0), ["hpa-rolling-bridge"], [120.0]
     calm = Runs(made(), ["hpa-default", *names], startups_s, CALM, shipped_weights())
     given = rows_from(Runs(made(), names, startups_s, late, shipped_weights(), calm), names, startups_s, [32.0])
     assert given == rows_of(made(), names, startups_s, [32.0], late)
@@ -120,7 +120,7 @@ def test_disturbance_lets_more_load_meet_too_few_pods(disturbance: Disturbance) 
     bridges, hours = (Bridge(ceiling=0.75),), np.arange(4 * DAY_STEPS) // (DAY_STEPS // 24)
     jumps = Load("jumps", values := np.where(hours % 2, 24.0, 6.0), trailing_mean(values, 4))
     calm, disturbed = (
-        families_of(jumps, [120.0], shipped_weights(), bridges, (), each).of(120.0, bridges, ())
+        families_of(jumps, [120.0], shipped_weights(), bridges, (), disturbance=each).of(120.0, bridges, ())
         for each in (CALM, disturbance)
     )
     assert sum(days.violating.sum() for days in disturbed) > sum(days.violating.sum() for days in calm)

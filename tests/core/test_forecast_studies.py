@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+
 import numpy as np
+import pytest
+from msgspec.structs import replace
 
 from trimtab.core.demand import keys_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts, make
+from trimtab.core.forecast.learned import model as learned
 from trimtab.core.model import Forecast, Missing, Observation, Reason, TotalSample
 from trimtab.core.startup import startup
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Objective, Policy, TotalAverage, Utilization
-from trimtab.series import Series
+from trimtab.series import Floats, Series
 
 NOW = 1_750_000_020.0
 RATE = TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7)
@@ -34,34 +40,50 @@ def past(days: float) -> Series:
     return Series(times, 20.0 + 6.0 * np.sin(2 * np.pi * times / 86400.0) + noise)
 
 
-def asked(found: DemandForecasts, at: float) -> list[int]:
-    """The columns of each batch that is due after this moment, all of them made."""
+def asked(found: DemandForecasts, at: float) -> int:
+    """How many half-hours are studied after this moment."""
     found.note("web", POLICY, seen(at))
     found.of("web", POLICY, seen(at))
-    columns = []
+    count = 0
     for batch in found.batches():
-        columns.append(batch.frame.values.shape[1])
-        found.put(batch, make(batch))
-    return columns
+        answers = make(batch)
+        count += sum(map(len, answers.studies))
+        found.put(batch, answers)
+    return count
 
 
-def test_a_study_is_made_once_and_then_a_glimpse_is_enough() -> None:
+def test_a_forecast_is_made_in_the_tick_and_a_study_before_its_half_hour() -> None:
     found = knowing()
-    (whole,) = asked(found, NOW)
-    assert whole > 2 * 1440 - 10
-    assert isinstance(found.of("web", POLICY, seen(NOW + 15.0))[0], Forecast)
-    assert asked(found, NOW + 30.0) == []
-    assert asked(found, NOW + 60.0) == [0]
+    assert NOW % 1800 == 420.0
+    assert asked(found, NOW) == 1
+    (answer,) = found.of("web", POLICY, seen(NOW + 15.0))
+    assert isinstance(answer, Forecast) and answer.made_at == NOW + 15.0
+    assert asked(found, NOW + 30.0) == asked(found, NOW + 420.0) == 0
+    assert asked(found, NOW + 480.0) == 1, "a quarter of an hour before the next one begins"
+    assert isinstance(found.of("web", POLICY, seen(NOW + 495.0))[0], Forecast)
 
 
-def test_more_past_and_another_clock_are_studied_anew() -> None:
+def test_more_past_is_studied_anew_and_meanwhile_nothing_is_forgotten() -> None:
     found = knowing()
     asked(found, NOW)
     found.restore("web", POLICY, keys_of("web", POLICY)[0], past(3.0), 60.0)
-    (again,) = asked(found, NOW + 15.0)
-    assert again > 3 * 1440 - 10
+    found.note("web", POLICY, seen(NOW + 15.0))
+    assert isinstance(found.of("web", POLICY, seen(NOW + 15.0))[0], Forecast)
+    assert asked(found, NOW + 30.0) == 1
     found.clock_set()
-    assert asked(found, NOW + 30.0)[0] > 0
+    assert asked(found, NOW + 45.0) == 1
+
+
+def test_pods_that_carry_much_more_are_studied_anew() -> None:
+    found = knowing()
+    asked(found, NOW)
+    for target, expected in ((0.8, 0), (1.4, 1)):
+        larger = replace(POLICY, signals=(replace(RATE, target=target),))
+        found.of("web", larger, seen(NOW + 100.0 * target))
+        batches = list(found.batches())
+        assert len(batches) == expected
+        for batch in batches:
+            found.put(batch, make(batch))
 
 
 def test_who_is_gone_is_forgotten() -> None:
@@ -95,9 +117,24 @@ def test_a_pod_whose_request_nobody_knows_has_no_load_in_pods() -> None:
     assert isinstance(answer, Missing) and answer.reason is Reason.NO_REQUEST
 
 
-def test_who_has_nothing_to_learn_from_is_not_asked_every_minute() -> None:
-    found = DemandForecasts()
-    assert asked(found, NOW) != []
-    assert isinstance(found.of("web", POLICY, seen(NOW + 15.0))[0], Missing)
-    assert asked(found, NOW + 120.0) == []
-    assert asked(found, NOW + 600.0) != []
+def test_forecasts_of_one_tick_are_made_together_and_one_that_fails_fails_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, calls = DemandForecasts(), list[int]()
+    whole = learned.say
+
+    def counted(moments: Sequence[learned.Moment], hours: Floats, at: float) -> list[Forecast | Missing]:
+        calls.append(len(moments))
+        if len(calls) == 1:
+            raise ZeroDivisionError("no such thing")
+        return whole(moments, hours, at)
+
+    monkeypatch.setattr(learned, "say", counted)
+    for at in (NOW, NOW + 15.0):
+        for owner in ("web", "api", "db"):
+            found.note(owner, POLICY, seen(at))
+        with contextlib.suppress(ZeroDivisionError):
+            found.of("web", POLICY, seen(at))
+        answers = [found.of(owner, POLICY, seen(at))[0] for owner in ("api", "db")]
+        assert all(isinstance(answer, Missing) for answer in answers)
+    assert calls == [3, 1, 1, 3]

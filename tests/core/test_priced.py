@@ -23,7 +23,7 @@ def test_what_is_bought_never_costs_more_than_any_other_level() -> None:
     values = np.array([[quantile.value for quantile in DEMAND]])
     pods, above = np.ceil(values / 0.8), load_above(PROBABILITIES, values)
     for price in (0.5, 2.0, 8.0, 32.0):
-        chosen = levels(PROBABILITIES, values, price)[0]
+        chosen = levels(PROBABILITIES, values, [price])[0, 0]
         assert (pods + price * above).min() == (pods + price * above)[pods == chosen][0]
 
 

@@ -34,19 +34,25 @@ def seen(at: float, value: float, pods: int = 2) -> Observation:
     return Observation(at=at, spec_replicas=pods, status_replicas=pods, pods=facts, samples=(samples,))
 
 
+def looked(forecasts: Forecasts, about: Subject, now: Observation) -> tuple[Forecast | Missing, ...]:
+    """As in a tick: what was measured is noted first."""
+    forecasts.note(about, now)
+    return forecasts.look(about, now)
+
+
 def test_a_rising_total_is_seen_ahead_whatever_the_replicas_do() -> None:
     forecasts = Forecasts()
     for step in range(10):
-        found = forecasts.look(WEB, seen(AT + 5 * step, 100.0 + 10 * step, pods=2 + step % 3))
+        found = looked(forecasts, WEB, seen(AT + 5 * step, 100.0 + 10 * step, pods=2 + step % 3))
     (forecast,) = found
     assert isinstance(forecast, Forecast)
     assert forecast.at_quantile(0.5) == pytest.approx(100 + 2 * (45 + 30), rel=0.05)
 
 
 def test_without_a_past_it_says_so() -> None:
-    (forecast,) = Forecasts().look(WEB, seen(AT, 100.0))
+    (forecast,) = looked(Forecasts(), WEB, seen(AT, 100.0))
     assert isinstance(forecast, Missing)
-    assert Forecasts().look(subject(custom(spec=spec())), seen(AT, 100.0)) == ()
+    assert looked(Forecasts(), subject(custom(spec=spec())), seen(AT, 100.0)) == ()
 
 
 def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
@@ -71,7 +77,7 @@ def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
 
 def test_what_is_gone_is_forgotten() -> None:
     forecasts = Forecasts()
-    forecasts.look(WEB, seen(AT, 100.0))
+    looked(forecasts, WEB, seen(AT, 100.0))
     forecasts.note_pods("u", "w", (pod("a"),))
     assert len(forecasts.demand.log) == 1
     forecasts.forget(set())
@@ -107,7 +113,7 @@ async def measured(about: Subject, observations: list[Observation]) -> list[Obse
     for given in observations:
         forecasts.note_pods("u", "w", given.pods)
         now = replace(given, startup=forecasts.startup("w", given.at), forecasts=())
-        found.append(replace(now, forecasts=forecasts.look(about, now)))
+        found.append(replace(now, forecasts=looked(forecasts, about, now)))
         forecasts.follow()
         await forecasts.finished()
     return found
@@ -170,7 +176,7 @@ def test_a_model_that_fails_on_one_object_fails_on_no_other(monkeypatch: pytest.
     async def both() -> list[Forecast | Missing]:
         forecasts = Forecasts()
         for at in (AT, AT + 15.0):
-            found = [*forecasts.look(about, seen(at, 5.0)), *forecasts.look(other, seen(at, 5.0))]
+            found = [*looked(forecasts, about, seen(at, 5.0)), *looked(forecasts, other, seen(at, 5.0))]
             forecasts.follow()
             await forecasts.finished()
         return found

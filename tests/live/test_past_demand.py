@@ -144,6 +144,7 @@ def test_a_week_in_prometheus_is_a_forecast_after_two_ticks() -> None:
             samples = PodSamples(values=dict.fromkeys(NAMES, wave(at) / 2), at=at)
             seen = Observation(at=at, spec_replicas=2, status_replicas=2, pods=pods, samples=(samples,))
             forecasts.read_back([tick("dsp", CPU, at=at)], at)
+            forecasts.note(about, seen)
             (found,) = forecasts.look(about, seen)
             forecasts.follow()
             await past.finished()

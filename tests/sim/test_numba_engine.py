@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.sim.policies import LOAD, on_load
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
-from trimtab.core.model import Decision, Forecast, Memory, Observation, Quantile, TotalSample
+from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Quantile, Reason, TotalSample
 from trimtab.core.remember import remember
 from trimtab.policy import (
     SLO,
@@ -47,9 +47,8 @@ from trimtab.series import Floats
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
-from trimtab.sim.numba_engine import sweep
-from trimtab.sim.priced_levels import band_path
-from trimtab.sim.program import bounds_by_step, program, uncovered
+from trimtab.sim.numba_engine import run_compiled, sweep
+from trimtab.sim.program import SILENT, bounds_by_step, program, uncovered
 from trimtab.sim.score import Actuator, Counts, measure
 from trimtab.sim.simulate import simulate, why_slow
 from trimtab.sim.sliding_windows import trailing_mean
@@ -162,10 +161,15 @@ def test_lane_and_decide_agree_in_every_step(drawn: tuple[Policy, Floats, int]) 
     assert first_difference(policy, load, first_pods) == ""
 
 
+TARGET = 0.7
+
+
 class BandRun(NamedTuple):
-    """What was worth starting and keeping at each step, for a policy whose written rules bind both lanes."""
+    """What was worth starting and keeping at each step, or that nothing was said, for a policy whose written rules
+    bind both lanes."""
 
     policy: Policy
+    load: Floats
     start: Counts
     keep: Counts
     first_pods: int
@@ -174,28 +178,34 @@ class BandRun(NamedTuple):
 @st.composite
 def band_runs(draw: st.DrawFn) -> BandRun:
     settle = tuple(draw(windows) + draw(st.lists(rules, max_size=3, unique_by=type)))
+    written = draw(st.sampled_from([(), tuple(rule for rule in settle if not isinstance(rule, Rate)), settle]))
     bounds = Bounds(min_replicas=2, max_replicas=40, spans=tuple(draw(st.lists(schedules, max_size=1))))
     priced = replace(
-        on_load(settle=settle), objective=Objective(settle=settle), forecast=ForecastChoice(model="learned")
+        on_load(TARGET, settle=settle), objective=Objective(settle=written), forecast=ForecastChoice(model="learned")
     )
-    pods = st.lists(st.integers(1, 50), min_size=40, max_size=40).map(lambda held: np.array(held, dtype=np.int32))
-    return BandRun(replace(priced, bounds=bounds), draw(pods), draw(pods), draw(st.integers(1, 50)))
+    pods = st.lists(st.integers(1, 50), min_size=40, max_size=40).map(lambda held: np.array(held, dtype=np.int64))
+    said = np.array(draw(st.lists(st.booleans(), min_size=40, max_size=40)))
+    start, keep = (np.where(said, draw(pods), SILENT) for _ in range(2))
+    load = np.array(draw(st.lists(st.integers(1, 30), min_size=40, max_size=40)), dtype=np.float64)
+    return BandRun(replace(priced, bounds=bounds), load, start, keep, draw(st.integers(1, 50)))
 
 
 def decided(drawn: BandRun) -> list[int]:
-    """decide() itself, step by step, with a forecast of exactly these pods and next to no load."""
+    """decide() itself, step by step, with a forecast of exactly these pods or none."""
     current, memory, billed = drawn.first_pods, Memory(), []
-    for step, (start, keep) in enumerate(zip(drawn.start.tolist(), drawn.keep.tolist(), strict=True)):
+    silence = Missing(reason=Reason.NOT_ENOUGH_HISTORY)
+    for step, (load, start, keep) in enumerate(zip(drawn.load, drawn.start.tolist(), drawn.keep.tolist(), strict=True)):
         billed.append(current)
         at = (step + 1) * STEP_S
-        known = [(Quantile(0.5, SLO * pods),) for pods in (start, keep)]
+        carries = TARGET / USUAL_TARGET
+        known = [(Quantile(0.5, SLO * carries * pods),) for pods in (start, keep)]
         forecast = Forecast(made_at=at, expires_at=at + 60, demand=known[0], keep=known[1], model="learned")
         seen = Observation(
             at=at,
             spec_replicas=current,
             status_replicas=current,
-            samples=(TotalSample(value=0.1, at=at),),
-            forecasts=(forecast,),
+            samples=(TotalSample(value=load, at=at),),
+            forecasts=(silence if start == SILENT else forecast,),
         )
         decision = decide(drawn.policy, seen, memory)
         memory = decision.memory
@@ -205,13 +215,14 @@ def decided(drawn: BandRun) -> list[int]:
     return billed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(band_runs())
 def test_the_lane_and_decide_agree_on_what_a_forecast_is_worth(drawn: BandRun) -> None:
-    rules, bounds = drawn.policy.settle, drawn.policy.bounds
-    by_step = bounds_by_step(bounds, 0.0, len(drawn.start), STEP_S)
-    lane = band_path(drawn.start, drawn.keep, drawn.first_pods, bounds, rules, by_step)
-    assert lane.tolist() == decided(drawn)
+    by_step = bounds_by_step(drawn.policy.bounds, 0.0, len(drawn.start), STEP_S)
+    need = np.ceil(drawn.load / (TARGET / USUAL_TARGET) / SLO - 1e-9).astype(np.int64)
+    band = np.stack([np.where(drawn.start == SILENT, SILENT, np.maximum(drawn.start, need)), drawn.keep])
+    compiled = program(drawn.policy, STEP_S, by_step=by_step, band=band)
+    assert run_compiled(drawn.load, compiled, drawn.first_pods).tolist() == decided(drawn)
 
 
 def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:

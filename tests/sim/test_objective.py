@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from trimtab.core.model import Decision, Forecast, Memory, Observation
-from trimtab.policy import Bounds, ForecastChoice, Metric, MetricKind, Objective, Policy, TotalAverage
+from trimtab.policy import Bounds, ForecastChoice, Metric, MetricKind, Objective, Policy, TotalAverage, Utilization
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -52,8 +53,12 @@ def replayed(load: Floats) -> tuple[Run, Watched]:
     return run(PRICED, load, SLOW, first_pods=16, step_s=MINUTE_S, watch=watch), watch
 
 
-def test_it_is_stepped_and_that_is_said() -> None:
-    assert why_slow(PRICED, SLOW) == "its load has a price"
+def test_the_compiled_lane_runs_it_and_says_what_it_does_not() -> None:
+    assert why_slow(PRICED, SLOW) == ""
+    cpu = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=70)
+    other = replace(PRICED, forecast=ForecastChoice(model="seasonal"))
+    assert why_slow(other, SLOW) == "its price has another forecast than the learned one"
+    assert why_slow(replace(PRICED, signals=(cpu,)), SLOW) == "its metric is measured at each pod"
 
 
 def test_it_speaks_when_it_knows_enough_and_never_has_too_few(watched: tuple[Run, Watched]) -> None:

@@ -53,7 +53,7 @@ def test_prices_share_one_forecast(simulation: Simulation, monkeypatch: pytest.M
     cheap, dear = simulation.days([priced(1.0), priced(128.0)])
     assert cheap is not None and dear is not None
     assert cheap.pods.sum() < dear.pods.sum() and cheap.violating.sum() > dear.violating.sum()
-    monkeypatch.setattr("trimtab.sim.simulate.priced_levels", None)
+    monkeypatch.setattr("trimtab.sim.simulate.throughout", None)
     (again,) = simulation.days([priced(128.0)])
     assert again is not None and np.array_equal(again.pods, dear.pods)
 

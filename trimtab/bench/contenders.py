@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.bench.baselines import BASELINES, Baseline, hpa
-from trimtab.bench.families import CALM, Bridges, Disturbance, Families, families_of
+from trimtab.bench.families import CALM, OPERATOR, Bridges, Disturbance, Families, View, cluster_of, families_of
 from trimtab.bench.protocol import MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
 from trimtab.core.forecast.learned.net import NetWeights, shipped_weights
@@ -63,9 +63,10 @@ def rows_of(
     lambdas: Sequence[float],
     disturbance: Disturbance = CALM,
     weights: NetWeights | None = None,
+    view: View = OPERATOR,
 ) -> list[BenchRow]:
     """Every contender on one trace."""
-    runs = Runs(load, names, startups_s, disturbance, weights or shipped_weights())
+    runs = Runs(load, names, startups_s, disturbance, weights or shipped_weights(), view=view)
     return rows_from(runs, names, startups_s, lambdas)
 
 
@@ -91,17 +92,20 @@ class Runs:
         disturbance: Disturbance,
         weights: NetWeights,
         calm: Runs | None = None,
+        view: View = OPERATOR,
     ) -> None:
         """`calm`: the runs of these contenders on this load when all is as believed, where somebody has them."""
         chosen = [CONTENDERS[name] for name in names]
         reactive = _all([each.reactive for each in chosen if isinstance(each, Retuned)])
         priced = _all([each.priced for each in chosen if isinstance(each, Retuned)])
-        self.load, self.disturbance = load, disturbance
-        self._believed: Families = calm._believed if calm else families_of(load, startups_s, weights, reactive, priced)
+        self.load, self.disturbance, self.view = load, disturbance, view
+        self._believed: Families = (
+            calm._believed if calm else families_of(load, startups_s, weights, reactive, priced, view)
+        )
         self._happened = (
             self._believed
             if disturbance == CALM
-            else families_of(load, startups_s, weights, reactive, priced, disturbance)
+            else families_of(load, startups_s, weights, reactive, priced, view, disturbance)
         )
         self._fixed: dict[tuple[str, float], Days] = {}
 
@@ -125,7 +129,8 @@ class Runs:
 
     def _stays(self, baseline: Baseline, startup_s: float) -> Days:
         assert self.disturbance == CALM, "disturbance is for those that are retuned"
-        load, cluster = self.load, ClusterSpec(startup_s=startup_s, metric_delay_s=0.0)
+        load = self.load
+        cluster = cluster_of(self.view, startup_s)
         run = simulate(baseline(load), load.values, cluster, first_pods=load.first_pods, start=load.start)
         return run.days(DAY_STEPS)
 

@@ -1,7 +1,8 @@
 """The families that nightly retuning chooses from, simulated once for all contenders, prices and start-up times.
 
-A policy believes what it was told: the load as it is seen and the start-up time as it was measured. What happens may
-differ (`Disturbance`): then candidates are chosen by what is believed and judged by what happens.
+Every candidate is a policy of the operator, run by its code on what a view shows of the load. A policy believes what it
+was told: the load as it is seen and the start-up time as it was measured. What happens may differ (`Disturbance`): then
+candidates are chosen by what is believed and judged by what happens.
 """
 
 from __future__ import annotations
@@ -9,41 +10,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
+from msgspec.structs import replace
 
-from trimtab.bench.baselines import hpa
-from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
+from trimtab.bench.baselines import CPU, hpa
+from trimtab.bench.protocol import Load
 from trimtab.core.forecast.learned.net import NetWeights
 from trimtab.core.tuned import tuned
-from trimtab.policy import Bounds, Bridge
-from trimtab.series import Floats
-from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
-from trimtab.sim.numba_engine import sweep
-from trimtab.sim.priced_levels import band_path, priced_levels
-from trimtab.sim.program import program
-from trimtab.sim.resize_in_place import shown_load
-from trimtab.sim.score import Actuator, Days, measure
-from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.policy import Bridge, ForecastChoice, Objective, Policy, TotalAverage, Utilization
+from trimtab.sim.cluster_spec import METRIC_DELAY_S, ClusterSpec
+from trimtab.sim.grid import MEAN_S, STEP_S
+from trimtab.sim.score import Days
+from trimtab.sim.simulate import Simulation
 from trimtab.tune.search import BANDS, reactive_settings
 
 Bridges = tuple[Bridge | None, ...]
-PRICES = tuple(sorted({price for band in BANDS for price in (band.start, band.keep)}))
 Family = list[Days]
+
+
+class View(NamedTuple):
+    """How a policy sees the load at the end of a step."""
+
+    mean_s: float = MEAN_S  # metrics are means of so long ...
+    delay_s: float = METRIC_DELAY_S  # ... and so late
+    cpu: bool = False  # they are the CPU of pods as a share of their requests
+
+
+VIEWS = {"operator": View(), "fresh": View(mean_s=STEP_S), "ideal": View(delay_s=0.0)}
+OPERATOR = VIEWS["operator"]
 
 
 class Disturbance(NamedTuple):
     """What is otherwise than a policy believes."""
 
-    late_steps: int = 0  # samples are this old
+    late_s: float = 0.0  # samples are so much older
     startup_factor: float = 1.0  # pods take this many times as long as was measured
     refused: float = 0.0  # the share of resizes that nodes refuse
-
-    def seen(self, load: Floats) -> Floats:
-        """The load as it is known at the end of each step."""
-        if not self.late_steps:
-            return load
-        return np.concatenate([np.full(self.late_steps, load[0]), load[: -self.late_steps]])
 
 
 CALM = Disturbance()
@@ -61,53 +62,58 @@ class Families(NamedTuple):
         return found + [days for bridge in priced for days in self.priced[startup_s, bridge]]
 
 
+def cluster_of(view: View, startup_s: float, disturbance: Disturbance = CALM) -> ClusterSpec:
+    return ClusterSpec(
+        startup_s=startup_s * disturbance.startup_factor,
+        mean_s=view.mean_s,
+        metric_delay_s=view.delay_s + disturbance.late_s,
+    )
+
+
 def families_of(
     load: Load,
     startups_s: Sequence[float],
     weights: NetWeights,
     reactive: Bridges,
     priced: Bridges,
+    view: View = OPERATOR,
     disturbance: Disturbance = CALM,
 ) -> Families:
     """Both families with all of these bridges."""
-    seen = disturbance.seen(load.values)
-    by_price = {
-        (startup_s, bridge): family
-        for startup_s in (startups_s if priced else ())
-        for bridge, family in _priced(load, seen, startup_s, weights, priced, disturbance).items()
-    }
-    return Families(_reactive(load, seen, startups_s, reactive, disturbance) if reactive else {}, by_price)
+    found = Families({}, {})
+    by_target = [tuned(hpa(), settings) for settings in reactive_settings(hpa(), ClusterSpec())]
+    for startup_s in startups_s:
+        simulation = Simulation(
+            load.values,
+            cluster_of(view, startup_s, disturbance),
+            first_pods=load.first_pods,
+            start=load.start,
+            weights=weights,
+            refused=disturbance.refused,
+        )
+        groups = (found.reactive, reactive, by_target), (found.priced, priced, by_price(startup_s))
+        for family, bridges, policies in groups:
+            wanted = [_seen_by(view, replace(policy, bridge=bridge)) for bridge in bridges for policy in policies]
+            days = [day for day in simulation.days(wanted) if day is not None]
+            for number, bridge in enumerate(bridges):
+                family[startup_s, bridge] = days[number * len(policies) : (number + 1) * len(policies)]
+    return found
 
 
-def _reactive(
-    load: Load, seen: Floats, startups_s: Sequence[float], bridges: Bridges, disturbance: Disturbance
-) -> dict[tuple[float, Bridge | None], Family]:
-    keys = [(startup_s, bridge) for startup_s in startups_s for bridge in bridges]
-    actuators = [_actuator(startup_s, bridge, disturbance) for startup_s, bridge in keys]
-    programs = [program(tuned(hpa(), each), STEP_S) for each in reactive_settings(hpa(), ClusterSpec())]
-    signal, shown = trailing_mean(seen, MEAN_STEPS), shown_load(seen)
-    swept = sweep(load.values, signal, programs, load.first_pods, actuators, DAY_STEPS, shown=shown)
-    return {key: [days[number] for days in swept] for number, key in enumerate(keys)}
-
-
-def _priced(
-    load: Load, seen: Floats, startup_s: float, weights: NetWeights, bridges: Bridges, disturbance: Disturbance
-) -> dict[Bridge | None, Family]:
-    found, shown = priced_levels(seen, startup_s, weights, PRICES), shown_load(seen)
-    bounds = Bounds(min_replicas=MIN_PODS, max_replicas=MAX_PODS)
-    paths = [
-        band_path(found.start[PRICES.index(band.start)], found.keep[PRICES.index(band.keep)], load.first_pods, bounds)
+def by_price(startup_s: float) -> list[Policy]:
+    """The objective at every pair of prices that a night tries."""
+    ahead = ForecastChoice(model="learned", horizon_s=startup_s)
+    return [
+        replace(hpa(), objective=Objective(price=1.0, start_share=band.start, keep_share=band.keep), forecast=ahead)
         for band in BANDS
     ]
 
-    def days(path: np.ndarray, bridge: Bridge | None) -> Days:
-        actuator = _actuator(startup_s, bridge, disturbance)
-        return measure(
-            load.values, path, actuator.delay_steps, DAY_STEPS, bridge=bridge, seen=shown, refused=disturbance.refused
-        )
 
-    return {bridge: [days(path, bridge) for path in paths] for bridge in bridges}
-
-
-def _actuator(startup_s: float, bridge: Bridge | None, disturbance: Disturbance) -> Actuator:
-    return Actuator(delay_steps(startup_s * disturbance.startup_factor), bridge, disturbance.refused)
+def _seen_by(view: View, policy: Policy) -> Policy:
+    """The same by CPU, where a view shows that; a price looks at what all pods use, which is their load."""
+    if not view.cpu or policy.objective is not None:
+        return policy
+    signal = policy.signals[0]
+    assert isinstance(signal, TotalAverage)
+    percent = Utilization(metric=CPU, percent=round(100.0 * signal.target), tolerance=signal.tolerance)
+    return replace(policy, signals=(percent,))

@@ -59,6 +59,14 @@ SPARE = ("WORST TRACE", "RESIZES", "CHURN", "WORST", "WINS")  # what a narrow te
     show_default=True,
     help="Contenders.",
 )
+@click.option(
+    "--view",
+    type=click.Choice(["operator", "fresh", "ideal"]),
+    default="operator",
+    show_default=True,
+    help="What policies see: the mean of the minute that ended 15 s ago; 15 s, as late; or, as no operator does, "
+    "the newest minute.",
+)
 @engine_options
 @click.option("--json", "out", type=OUT_FILE, help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
@@ -71,6 +79,7 @@ def command(
     startups_s: list[float],
     lambdas: list[float],
     names: list[str],
+    view: str,
     out: Path | None,
     lists: bool,
     thesis: bool,
@@ -103,7 +112,7 @@ def command(
     check_names(names)
     found_traces = generated_traces(match) if traces is None else traces_in(traces, match)
     console, rows = screen(stderr=True), list[BenchRow]()
-    calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    calls = [(name, trace, names, startups_s, lambdas, view) for name, trace in found_traces]
     answers = engine.each(_rows_of_trace, calls)
     shown = track(answers, "Traces", len(calls), console=console, transient=True, disable=not console.is_terminal)
     for (name, *_), answer in zip(calls, shown, strict=True):
@@ -159,13 +168,14 @@ _SIGNS = {True: "same", False: "other", None: ""}
 
 
 def _rows_of_trace(
-    name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]
+    name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float], view: str
 ) -> list[BenchRow]:
     """One trace, in a process of its own."""
     from trimtab.bench.contenders import rows_of
+    from trimtab.bench.families import VIEWS
     from trimtab.bench.protocol import load_of
 
-    return rows_of(load_of(name, trace), names, startups_s, lambdas)
+    return rows_of(load_of(name, trace), names, startups_s, lambdas, view=VIEWS[view])
 
 
 def _table(found: list[BenchSummary]) -> Table:

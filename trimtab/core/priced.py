@@ -21,7 +21,7 @@ BEYOND = 4.0 / 3.0  # what load beyond the last quantile counts, as a multiple o
 
 
 def level(demand: Sequence[Quantile], price: float, service_level: float = SLO, carries: float = 1.0) -> int:
-    """The pods that this demand is worth, of which each carries so much at 100 %."""
+    """Return the pods that this demand is worth, of which each carries so much at 100 %."""
     above = (1.0 - demand[-1].probability) * max(demand[-1].value, 0.0) * BEYOND
     best, cheapest, later = 0, inf, demand[-1]
     for quantile in reversed(demand):
@@ -33,16 +33,25 @@ def level(demand: Sequence[Quantile], price: float, service_level: float = SLO, 
     return best
 
 
-def levels(probabilities: Floats, values: Floats, price: float, service_level: float = SLO) -> Floats:
-    """The same for many forecasts at once: values[row, quantile], probabilities and values ascending."""
-    pods = np.ceil(np.maximum(values, 0.0) / service_level - 1e-9)
-    cost = pods + price * load_above(probabilities, np.maximum(values, 0.0))
-    chosen: Floats = np.take_along_axis(pods, cost.argmin(axis=1)[:, None], axis=1)[:, 0]
-    return chosen
+def levels(
+    probabilities: Floats,
+    values: Floats,
+    prices: Sequence[float],
+    service_level: float = SLO,
+    carries: float = 1.0,
+) -> Floats:
+    """Return `level` for many forecasts at several prices, (prices, rows); values[row, quantile], both ascending."""
+    values = np.maximum(values, 0.0)
+    pods, above = np.ceil(values / carries / service_level - 1e-9), load_above(probabilities, values)
+    found = np.empty((len(prices), len(values)))
+    for place, price in enumerate(prices):
+        cost = pods + price * above / carries
+        found[place] = np.take_along_axis(pods, cost.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return found
 
 
 def load_above(probabilities: Floats, values: Floats) -> Floats:
-    """E[load, where it exceeds this quantile], for each quantile; beyond the last one it counts a third more."""
+    """Return E[load, where it exceeds this quantile], for each quantile; beyond the last one it counts a third more."""
     between = np.diff(probabilities) * (values[:, 1:] + values[:, :-1]) / 2.0
     beyond = (1.0 - probabilities[-1]) * values[:, -1:] * BEYOND
     parts = np.concatenate([between, beyond], axis=1)

@@ -153,7 +153,8 @@ class Ticker:
     async def _decide(
         self, ticks: list[ObjectTick], samples: dict[str, tuple[Samples | Missing, ...]], at: float
     ) -> list[ObjectTick]:
-        decided = await self.guard.each_at_once(partial(self._decide_one, samples, Headroom(self.cluster)), ticks, at)
+        ticks = await self.guard.each_at_once(partial(self._measured, samples), ticks, at)
+        decided = await self.guard.each_at_once(partial(self._decide_one, Headroom(self.cluster)), ticks, at)
         self.forecasts.follow(self._readers if self._unread else (), self._whole)
         return decided
 
@@ -252,9 +253,8 @@ class Ticker:
         known = sizes.note_kills(self.cluster, target, known, subject.policy)
         return sizes.note_overload(self.cluster, target, known, subject.policy, at)
 
-    def _decide_one(
-        self, samples: dict[str, tuple[Samples | Missing, ...]], headroom: Headroom, tick: ObjectTick
-    ) -> ObjectTick:
+    def _measured(self, samples: dict[str, tuple[Samples | Missing, ...]], tick: ObjectTick) -> ObjectTick:
+        """The tick with all that was measured; its demand is remembered."""
         subject, target, at = tick.subject, tick.target, tick.seen.at
         seen = replace(
             tick.seen,
@@ -265,7 +265,12 @@ class Ticker:
         )
         for latency in samples[subject.uid][len(subject.policy.signals) :]:
             self.levels.note(subject, seen, latency)
-        seen = replace(seen, forecasts=self.forecasts.look(subject, seen, self._is_reading(tick)))
+        self.forecasts.note(subject, seen)
+        return tick._replace(seen=seen)
+
+    def _decide_one(self, headroom: Headroom, tick: ObjectTick) -> ObjectTick:
+        subject, target = tick.subject, tick.target
+        seen = replace(tick.seen, forecasts=self.forecasts.look(subject, tick.seen, self._is_reading(tick)))
         tick = _decided(tick, seen)
         change = tick.decision.change
         blocked = headroom.vetoes(subject, target, seen.sizes, change)

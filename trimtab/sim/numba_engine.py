@@ -32,7 +32,6 @@ from trimtab.sim.pod_cpu import NOBODY, PodsAtWork, at_work, empty_work, wish_of
 from trimtab.sim.prices import START_PRICE
 from trimtab.sim.program import (
     BETWEEN,
-    BY_BAND,
     BY_SHARE,
     BY_TOTAL,
     COOLDOWN,
@@ -41,6 +40,7 @@ from trimtab.sim.program import (
     HIGHEST,
     RATE,
     RATE_WIDTH,
+    SILENT,
     Program,
 )
 from trimtab.sim.resize_in_place import shown_load
@@ -134,11 +134,11 @@ def run_into(
     signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, limit: CostLimit, replicas: Counts
 ) -> bool:
     """One demand under one program, in whole steps; False: given up. Rules that look back are here."""
-    head, rules, ahead, bounds = program
+    head, unpriced, ahead, bounds, band, priced = program
     least, most, spent, before, day, day_end = int(head[4]), int(head[5]), 0.0, first_pods, 0, limit.day_steps - 1
-    highs, lows, grown, shrunk = empty_past(rules)
-    up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
-    looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
+    highs, lows, grown, shrunk = empty_past(unpriced)
+    priced_highs, priced_lows, _, _ = empty_past(priced)
+    up_period, down_period = longest_period(unpriced, 1), longest_period(unpriced, 1 + RATE_WIDTH)
     current, share, counted, up_at, down_at = first_pods, 0.0, 1, -1, -1
     serving, counting, levels, left = empty_work(pods.limits)
     load, shown, limits = pods.load, pods.shown, pods.limits
@@ -160,10 +160,12 @@ def run_into(
         elif counted == 0:  # no sample holds: it wishes for what there is
             wanted, raw = current, current
         else:
-            if head[0] == BY_SHARE:
+            rules, up_window, down_window = unpriced, lows, highs
+            if band.shape[1] > 0 and band[0, t] != SILENT:
+                wish, ratio = band_wish(current, band[0, t], band[1, t])
+                rules, up_window, down_window = priced, priced_lows, priced_highs
+            elif head[0] == BY_SHARE:
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
-            elif head[0] == BY_BAND:
-                wish, ratio = band_wish(current, int(signal[t]), int(ahead[t]))
             else:
                 wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
                 if len(ahead) > 0:
@@ -172,15 +174,15 @@ def run_into(
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
                 if code == BETWEEN:
-                    if wish < current and looks_down:
-                        settled = into(float(current), wish, front(highs, t, wish, True))
-                    elif wish > current and looks_up:
-                        settled = into(float(current), front(lows, t, wish, False), wish)
+                    if wish < current and down_window[ENDS, 2] >= 0:
+                        settled = into(float(current), wish, front(down_window, t, wish, True))
+                    elif wish > current and up_window[ENDS, 2] >= 0:
+                        settled = into(float(current), front(up_window, t, wish, False), wish)
                 elif code == RATE:
                     if wish != current:
                         settled = within_rates(rules, index, wish, current, t, grown, shrunk)
                 elif code == HIGHEST:
-                    settled = front(highs, t, wish, True)
+                    settled = front(down_window, t, wish, True)
                 elif code == COOLDOWN:
                     last = max(up_at, down_at) if rules[index, 3] != 0.0 else (up_at if ratio > 1.0 else down_at)
                     rest = rules[index, 1] if ratio > 1.0 else rules[index, 2]
@@ -192,10 +194,11 @@ def run_into(
                 if settled != wish:
                     wish, ratio = settled, settled / current
             wanted = clamp(ceil(wish - 1e-9), least, most)
-        if looks_down and raw >= 0:
+        if raw >= 0:  # what was recommended counts for either rules; who does not look back keeps nothing
             push(highs, t, raw, True)
-        if looks_up and raw >= 0:
             push(lows, t, raw, False)
+            push(priced_highs, t, raw, True)
+            push(priced_lows, t, raw, False)
         if wanted > current:
             up_at = t
             note(grown, t, wanted - current, up_period)

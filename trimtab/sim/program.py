@@ -1,8 +1,8 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
-What the lane covers: one total demand, custom-hpa's factor of it, the CPU of pods as a share of their requests, or
-the band of pods that a forecast is worth at a price; tolerance, stabilisation, up-limit, rates, factors, cooldown,
-bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and then decide()
+What the lane covers: one total demand, custom-hpa's factor of it, or the CPU of pods as a share of their requests;
+tolerance, stabilisation, up-limit, rates, factors, cooldown, bounds and schedules, a forecast of the total, and the
+pods that a learned forecast of it is worth at a price. `uncovered` names the first thing it does not, and then decide()
 itself is run.
 """
 
@@ -37,7 +37,8 @@ from trimtab.policy import (
 from trimtab.series import Floats
 
 HIGHEST, BETWEEN, RATE, COOLDOWN, FIRST_STATELESS = range(5)  # then one code for each rule of STATELESS, in order
-BY_TOTAL, BY_FACTOR, BY_SHARE, BY_BAND = range(4)
+BY_TOTAL, BY_FACTOR, BY_SHARE = range(3)
+SILENT = -1  # in a band: the forecast says nothing, so the target decides
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
 WIDTH = 1 + 2 * RATE_WIDTH
@@ -51,21 +52,25 @@ _COVERED = (*_WINDOWED, Rate, Cooldown, *STATELESS)
 BoundsBySteps = NDArray[np.int64]
 NOTHING_AHEAD: Floats = np.empty(0)
 FIXED_BOUNDS: BoundsBySteps = np.empty((2, 0), dtype=np.int64)
+NO_BAND: BoundsBySteps = np.empty((2, 0), dtype=np.int64)
 
 
 class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas, steps until any ready pod's CPU counts.
     `rules`: code and arguments of each.
 
-    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast. Of a band the pods
-    that are worth keeping; what is worth starting is then the signal.
+    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
     `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
+    `band`: the pods worth starting (row 0) and keeping (row 1) at each step; empty without an objective.
+    `priced`: the rules where the band decides.
     """
 
     signal: Floats
     rules: Floats
     ahead: Floats = NOTHING_AHEAD
     bounds: BoundsBySteps = FIXED_BOUNDS
+    band: BoundsBySteps = NO_BAND
+    priced: Floats = np.empty((0, WIDTH))
 
 
 def uncovered(policy: Policy) -> str:
@@ -80,8 +85,8 @@ def uncovered(policy: Policy) -> str:
         return "it has a vertical part or gates"
     if policy.forecast is not None and (policy.forecast.exact or isinstance(policy.signals[0], Factor)):
         return "its forecast is of each pod, not of the total"
-    if policy.objective is not None:
-        return "its load has a price"
+    if why := _uncovered_objective(policy):
+        return why
     if policy.bounds.min_replicas < 1:
         return "its floor is zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
@@ -89,6 +94,16 @@ def uncovered(policy: Policy) -> str:
     if policy.bridge is not None and policy.bridge.resizes_per_hour is not None:
         return "its bridge is limited in resizes"
     return _uncovered_rule(policy.settle)
+
+
+def _uncovered_objective(policy: Policy) -> str:
+    if policy.objective is None:
+        return ""
+    if not isinstance(policy.signals[0], TotalAverage):
+        return "its load has a price, and is no total"
+    if policy.forecast is None or policy.forecast.model != "learned":
+        return "its price has another forecast than the learned one"
+    return _uncovered_rule(policy.objective.settle)
 
 
 def is_cpu_share(policy: Policy) -> bool:
@@ -131,11 +146,16 @@ def bounds_by_step(bounds: Bounds, start: float, steps: int, step_s: float) -> B
 
 
 def program(
-    policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD, by_step: BoundsBySteps = FIXED_BOUNDS
+    policy: Policy,
+    step_s: float,
+    ahead: Floats = NOTHING_AHEAD,
+    by_step: BoundsBySteps = FIXED_BOUNDS,
+    band: BoundsBySteps = NO_BAND,
 ) -> Program:
     """The numbers of a policy that `uncovered` has nothing against; times become whole steps."""
-    assert not uncovered(policy) and (policy.forecast is None) == (len(ahead) == 0)
-    assert bool(policy.bounds.spans) == bool(by_step.shape[1])
+    assert not uncovered(policy)
+    assert (len(ahead) > 0) == (policy.forecast is not None and policy.objective is None)
+    assert bool(policy.bounds.spans) == bool(by_step.shape[1]) and bool(policy.objective) == bool(band.shape[1])
     (signal,), bounds = policy.signals, policy.bounds
     if isinstance(signal, TotalAverage):
         head = [BY_TOTAL, signal.target, signal.tolerance.up, signal.tolerance.down]
@@ -145,15 +165,8 @@ def program(
         assert isinstance(signal, Factor)
         head = [BY_FACTOR, signal.target, 0.0, 0.0]
     old_after = max(0, ceil(policy.pods.cpu_init_s / step_s) - 1)
-    return Program(_signal(head, bounds, old_after), _rows(policy.settle, step_s), ahead, by_step)
-
-
-def band_program(
-    rules: tuple[Rule, ...], bounds: Bounds, step_s: float, keep: Floats, by_step: BoundsBySteps = FIXED_BOUNDS
-) -> Program:
-    """Pods moved as little as possible into what is worth starting, the signal, and what is worth keeping."""
-    assert not _uncovered_rule(rules)
-    return Program(_signal([BY_BAND, 0.0, 0.0, 0.0], bounds), _rows(rules, step_s), keep, by_step)
+    priced = _rows(policy.objective.settle if policy.objective else (), step_s)
+    return Program(_signal(head, bounds, old_after), _rows(policy.settle, step_s), ahead, by_step, band, priced)
 
 
 def _signal(head: Sequence[float], bounds: Bounds, old_after: int = 0) -> Floats:

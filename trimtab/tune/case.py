@@ -212,7 +212,9 @@ def quick_form(policy: Policy, pods: ClusterSpec) -> Policy:
 def _on_the_total(policy: Policy, pods: ClusterSpec) -> Policy:
     """It differs where pods are unready or saturated, for a total shows the whole demand at once."""
     signal, target = tunable(policy), settings_of(policy).target
-    if by_percent(signal):
+    if policy.objective is not None and by_percent(signal):  # a price asks what a pod carries, which is its request
+        target = USUAL_TARGET * pods.pod_capacity
+    elif by_percent(signal):
         target *= pods.pod_capacity / 100.0
     total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
     return structs.replace(policy, signals=(total,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.forecast.learned.model import other_unit_before
+from trimtab.core.forecast.learned.study import other_unit_before
 from trimtab.series import Floats
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS
 from trimtab.tune.demand import Demand
@@ -17,7 +17,7 @@ _ALIKE = 1e-3  # of the top
 def in_present_unit(demand: Demand, pod_capacity: float) -> Demand:
     """What came since it is counted as it is now; a note says how much that is, where it is not all."""
     minutes = _minutes(demand) / pod_capacity
-    first = int(other_unit_before(minutes[None])[0]) if len(minutes) >= 120 else 0
+    first = other_unit_before(minutes)
     if not first:
         return demand
     since = demand.last((len(demand.values) - first * MEAN_STEPS) / DAY_STEPS)

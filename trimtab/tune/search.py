@@ -49,10 +49,6 @@ CAUTIOUS = (
     " violations than now"
 )
 SIMPLER_IS_WRONG = "other settings are better in the quicker form only, not in a backtest"
-QUICKER = (
-    "the objective was scored with a quicker form of its forecast, which speaks from the first day on;"
-    " `trimtab backtest` runs the operator's own"
-)
 
 
 class Space(NamedTuple):
@@ -324,8 +320,6 @@ def _notes(trial: Trial, plain: JudgedSettings | None) -> tuple[str, ...]:
         notes.append(trial.case.gap_note)
     if trial.stepped:
         notes.append(f"every setting was replayed step by step, which takes long: {trial.stepped}")
-    if policy.objective is not None:
-        notes.append(QUICKER)
     if plain is not None:
         best, j = settings_text(plain.settings, by_percent(tunable(policy))), plain.figures.j
         notes.append(f"where the API server drops `tolerance`, the best is {best} (J {j:.3f})")

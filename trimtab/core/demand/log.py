@@ -33,6 +33,7 @@ KEPT = DAYS * DAY
 SPACING_S = 5.0  # an observation closer than this to the previous one is not kept as such (McNaughton's rule)
 RECENT_S = 3600.0
 EDGE_S = 60.0  # the longest tick: the observation before a window's edge is at most this much older
+NEWEST = 80  # observations that say all about the last six minutes
 HOLE_S = 2 * EDGE_S  # a longer gap between our observations may be filled from another source
 _HAIR = 1e-6
 LACKING = 0.05  # of what there should be: scrapes fail, and servers restart
@@ -92,6 +93,14 @@ class MinuteMeans:
             first, end = np.searchsorted(minutes, (day * DAY, (day + 1) * DAY))
             found[first:end] = codes[minutes[first:end] - day * DAY]
         return found
+
+    def last_into(self, codes: Codes, end: int) -> None:
+        """Copy the codes of the minutes before minute `end` to as many places; minutes without any stay as they are."""
+        first = end - len(codes)
+        for day in range(first // DAY, (end - 1) // DAY + 1):
+            if (known := self._days.get(day)) is not None:
+                left, right = max(first, day * DAY), min(end, (day + 1) * DAY)
+                codes[left - first : right - first] = known[left - day * DAY : right - day * DAY]
 
     def _day(self, day: int) -> Codes:
         if day not in self._days:
@@ -157,13 +166,22 @@ class DemandLog:
                 values[place] = bin_means(values_of(row.minutes.codes_at(minutes)), width)
         return Frame(tuple(keys), first * MINUTE_S, width * MINUTE_S, values)
 
-    def at_minutes(self, keys: Sequence[str], minutes: NDArray[np.int64]) -> Floats:
-        """Return the means of single minutes (unix seconds // 60, ascending), a row for each key."""
-        codes = np.zeros((len(keys), len(minutes)), dtype=np.uint16)
+    def last_minutes(self, keys: Sequence[str], end: int, count: int) -> Floats:
+        """Return the means of the last minutes before minute `end` (unix seconds // 60), a row for each key."""
+        codes = np.zeros((len(keys), count), dtype=np.uint16)
         for place, key in enumerate(keys):
             if (row := self._rows.get(key)) is not None:
-                codes[place] = row.minutes.codes_at(minutes)
+                row.minutes.last_into(codes[place], end)
         return values_of(codes)
+
+    def newest(self, key: str, at: float) -> tuple[Floats, Floats]:
+        """Return times and demand of the newest observations up to `at`, of six minutes at least, oldest first."""
+        row = self._rows.get(key)
+        if row is None:
+            return np.empty(0), np.empty(0)
+        last = len(row.times) if not row.times or row.times[-1] <= at + _HAIR else bisect_right(row.times, at + _HAIR)
+        first = max(0, last - NEWEST)
+        return np.array(row.times[first:last]), np.array(row.values[first:last])
 
     def restore(self, key: str, past: Series, step_s: float) -> bool:
         """Add history from another source; each value stands for the `step_s` before it. Our own observations stay.

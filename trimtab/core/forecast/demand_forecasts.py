@@ -1,17 +1,17 @@
 """DemandForecasts: from what was observed to what is expected, the one way for the operator and the simulator.
 
-A line is drawn in the tick that asks for it. Models that cost more are made between two ticks: what was known at one
-tick serves from the next one on, and is made again before it expires.
+A line and the learned forecast are computed in the tick that asks for them, the learned one for all workloads at once,
+from studies that are made between ticks. Models that cost more are made between two ticks: what was known at one tick
+serves from the next one on, and is made again before it expires.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from trimtab.core.demand import checkpoint, demands, is_per_pod, is_running, keys_of, names_of
 from trimtab.core.demand.log import DemandLog
@@ -19,25 +19,23 @@ from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, option
 from trimtab.core.forecast.forecaster import FINE_S, InTick
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.forecast.learned import model as learned
-from trimtab.core.forecast.learned.features import looked_at
-from trimtab.core.forecast.learned.study import Study, due
+from trimtab.core.forecast.learned.features import BLOCK, lead_minutes
+from trimtab.core.forecast.learned.study import Study, halves_due
 from trimtab.core.model import Forecast, Missing, Observation, Reason
 from trimtab.core.overload import yardstick
 from trimtab.policy import ForecastChoice, Policy
-from trimtab.series import Floats, Frame, Series
+from trimtab.series import Frame, Series
 
 LAST_FIFTH = 0.8  # of its validity: then a forecast is made again ...
 OLDEST_S = 240.0  # ... or at this age
-OLDEST_LEARNED = 0.2  # of its horizon, but not sooner than after a minute: it looks at the newest ones
 TRY_AGAIN_S = 60.0
-LEARN_AGAIN_S = 600.0  # where there is nothing to learn from
 BATCH_POINTS = 500_000  # of one frame: 4 MB
 ROUND_POINTS = 10_000_000  # between two ticks; the rest comes after the next one
-FIRST_STUDY_COST = 10.0  # a workload without a study costs so many times more
+STUDY_COST, FIRST_STUDY_COST = 0.2, 10.0  # of one point of history; a workload without a study costs so many times more
+SAME_SIZE = 1.25  # pods that carry more or less by less than this are as large as they were
 
-NO_GLIMPSE: Floats = np.empty((0, 0))
 RESTING = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the pods have just changed")
-NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
+NOT_MADE_YET = learned.NOT_STUDIED
 BEING_READ = Missing(reason=Reason.BEING_READ, detail="what the leader before knew is being read")
 
 Answers = tuple[Forecast | Missing, ...]
@@ -55,15 +53,11 @@ class ForecastWish(NamedTuple):
 
 
 class ForecastBatch(NamedTuple):
-    """Wishes alike, and what is known for all of them; of the learned forecast what has been learned, row by row.
-
-    Where there is nothing new to learn, `glimpse` has the few minutes that are looked at, and the frame is empty.
-    """
+    """Wishes alike, and what is known for all of them; of the learned forecast the newest study of each row."""
 
     wishes: tuple[ForecastWish, ...]
     frame: Frame
     studies: tuple[Study | None, ...] = ()
-    glimpse: Floats = NO_GLIMPSE
 
     @property
     def forecaster(self) -> Forecaster:
@@ -75,15 +69,15 @@ class ForecastBatch(NamedTuple):
         for wish in self.wishes:
             rows = slice(first, first + len(wish.keys))
             frame = Frame(wish.keys, self.frame.start, self.frame.step_s, self.frame.values[rows])
-            yield ForecastBatch((wish,), frame, self.studies[rows], self.glimpse[rows])
+            yield ForecastBatch((wish,), frame, self.studies[rows])
             first += len(wish.keys)
 
 
 class BatchAnswers(NamedTuple):
-    """One for each row of a batch, and what was learned on the way."""
+    """One forecast for each row of a batch, or new studies, oldest first, from which each tick makes its own."""
 
-    forecasts: Sequence[Forecast | Missing]
-    studies: Sequence[Study | None] = ()
+    forecasts: Sequence[Forecast | Missing] = ()
+    studies: Sequence[Sequence[Study]] = ()
 
 
 class Made(NamedTuple):
@@ -109,7 +103,10 @@ class DemandForecasts:
         self._keys: dict[str, tuple[str, ...]] = {}  # by owner
         self._counts: dict[str, PodCount] = {}  # by owner, in exact mode
         self._made: dict[str, Made] = {}
-        self._studies: dict[str, Study] = {}  # by key
+        self._studies: dict[str, tuple[Study, ...]] = {}  # by key: for this half-hour and the next
+        self._outdated: set[str] = set()  # keys whose past has changed since they were studied
+        self._present: dict[str, ForecastWish] = {}  # wishes for a learned forecast, at the newest tick
+        self._said: dict[str, tuple[ForecastWish, Answers]] = {}
         self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
         self._under_way: dict[str, ForecastWish] = {}  # handed out in a batch, and still wanted
         self._held: dict[str, ForecastWish] = {}  # of owners whose history is being read
@@ -125,6 +122,8 @@ class DemandForecasts:
         for key, demand in zip(keys, demands(policy, seen), strict=False):
             if demand is not None:
                 self.log.note(seen.at, key, demand)
+        if policy.forecast is not None and FORECASTERS[policy.forecast.model].needs_training:
+            self._present[owner] = _wish(owner, policy, policy.forecast, seen)
 
     def of(self, owner: str, policy: Policy, seen: Observation, reading: bool = False) -> Answers:
         """One for each signal; whatever costs more than a line is asked for and here at a later tick.
@@ -135,16 +134,13 @@ class DemandForecasts:
         choice = policy.forecast
         if choice is None:
             return ()
-        wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
+        if FORECASTERS[choice.model].needs_training:
+            return self._learned(owner, policy, choice, seen, reading)
+        wish = _wish(owner, policy, choice, seen)
         if (in_tick := FORECASTERS[choice.model].in_tick) is not None:
             if reading and not choice.exact:
                 return (BEING_READ,) * len(wish.keys)
             return tuple(self._in_tick(in_tick, wish)) if self._is_settled(wish) else (RESTING,) * len(wish.keys)
-        if FORECASTERS[choice.model].needs_training:
-            carries = [yardstick(policy, signal, seen) for signal in policy.signals]
-            if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
-                return (unknown,) * len(wish.keys)
-            wish = wish._replace(carries=tuple(each.request for each in carries if not isinstance(each, Missing)))
         wish = wish._replace(horizon_s=FINE_S * ceil(wish.horizon_s / FINE_S))  # alike are made together
         if reading:
             self._held[owner] = wish
@@ -157,6 +153,54 @@ class DemandForecasts:
         if seen.at >= made.due:
             self._asked[owner] = wish
         return made.forecasts
+
+    def _learned(self, owner: str, policy: Policy, choice: ForecastChoice, seen: Observation, reading: bool) -> Answers:
+        """The answers of this tick; the first who asks has those of all who have noted their demand computed."""
+        said = self._said.get(owner)
+        if said is None or (said[0].at, said[0].choice) != (seen.at, choice):
+            wish = _wish(owner, policy, choice, seen)
+            if len(wish.carries) < len(wish.keys):
+                loads = [yardstick(policy, signal, seen) for signal in policy.signals]
+                return (next(load for load in loads if isinstance(load, Missing)),) * len(wish.keys)
+            others, self._present = self._present, {}  # should they fail together, each is asked for alone
+            wishes = [each for each in (others | {owner: wish}).values() if each.at == seen.at]
+            self._said |= self._say(wishes)
+            answers = self._said[owner][1]
+            if said is not None and (said[0].choice, said[0].keys) == (choice, wish.keys):
+                answers = _or_dated(seen.at, said[1], answers)
+            said = self._said[owner] = wish, answers
+        if reading:
+            self._taken_over.add(owner)
+        if owner in self._taken_over:
+            return (BEING_READ,) * len(said[0].keys)
+        return said[1]
+
+    def _say(self, wishes: Sequence[ForecastWish]) -> dict[str, tuple[ForecastWish, Answers]]:
+        """Learned forecasts of many workloads at one tick; studies that are due are asked for."""
+        wishes = [wish for wish in wishes if len(wish.carries) == len(wish.keys)]
+        at, minute, moments = wishes[0].at, int(wishes[0].at // FINE_S), []
+        for wish in wishes:
+            startup_s, note = learned.startup_of(wish.horizon_s), learned.note_of(wish.horizon_s)
+            valid_s = options_of(wish.choice).valid_s if wish.choice.options else learned.DEFAULT.valid_s
+            for key, carries in zip(wish.keys, wish.carries, strict=True):
+                known = self._study_of(key, carries, startup_s)
+                if halves_due(None if key in self._outdated else known, minute):
+                    self._asked[wish.owner] = wish
+                half = minute // BLOCK
+                present = next((one for one in reversed(self._studies.get(key, ())) if one.half <= half), None)
+                newest = learned.newest_of(*self.log.newest(key, at), at)
+                moments.append(learned.Moment(present if known else None, startup_s, newest, valid_s, note))
+        hours = self.log.last_minutes([key for wish in wishes for key in wish.keys], minute, learned.HOUR_BEFORE)
+        answers = iter(learned.say(moments, hours, at))
+        return {wish.owner: (wish, tuple(next(answers) for _ in wish.keys)) for wish in wishes}
+
+    def _study_of(self, key: str, carries: float, startup_s: float) -> Study | None:
+        """The newest study of a key, if it still fits its pods."""
+        studies = self._studies.get(key)
+        if not studies or studies[-1].lead != lead_minutes(startup_s):
+            return None
+        size = carries / studies[-1].carries
+        return studies[-1] if 1.0 / SAME_SIZE < size < SAME_SIZE else None
 
     @property
     def is_asked(self) -> bool:
@@ -172,8 +216,8 @@ class DemandForecasts:
     def batches(self) -> Iterator[ForecastBatch]:
         """What is due, as far as one round may go; who is left out waits for the next."""
         points_left = float(ROUND_POINTS)
-        for alike in _by_kind(self._asked.values(), self._studies_due):
-            for some in _parts(alike, _columns(alike[0], self._studies_due(alike[0]))):
+        for alike in _by_kind(self._asked.values()):
+            for some in _parts(alike):
                 if points_left <= 0:
                     return
                 batch = self._batch(some)
@@ -187,31 +231,25 @@ class DemandForecasts:
         """What `make` found for a batch; an object that has gone meanwhile, or begun anew, wants no answer."""
         wanted = {wish.owner: wish.keys for wish in batch.wishes if self._under_way.get(wish.owner) is wish}
         known = {key for keys in wanted.values() for key in keys if key in self.log}
-        for key, study in zip(batch.frame.names, answers.studies, strict=False):
-            if key in known:
-                self._learned(key, study)
+        for key, before, studies in zip(batch.frame.names, batch.studies, answers.studies, strict=False):
+            if key in known and studies:
+                self._studies[key] = (*((before,) if before else ()), *studies)[-2:]
         rows = iter(answers.forecasts)
         for wish in batch.wishes:
-            forecasts = self._or_dated(wish, tuple(next(rows) for _ in wish.keys))
+            if wish.owner in wanted:
+                del self._under_way[wish.owner]
+            if not answers.forecasts:
+                if self._outdated.isdisjoint(wish.keys):  # all that was read back has been studied
+                    self._taken_over.discard(wish.owner)
+                continue
+            forecasts = tuple(next(rows) for _ in wish.keys)
             if wish.owner in wanted and self._keys.get(wish.owner) == wish.keys:
-                due = min((self._due(wish, *each) for each in zip(wish.keys, forecasts, strict=True)), default=wish.at)
+                made = self._made.get(wish.owner)
+                if made is not None and (made.choice, made.keys) == (wish.choice, wish.keys):
+                    forecasts = _or_dated(wish.at, made.forecasts, forecasts)
+                due = min((_due(wish, forecast) for forecast in forecasts), default=wish.at)
                 self._taken_over.discard(wish.owner)
                 self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
-
-    def _or_dated(self, wish: ForecastWish, found: Answers) -> Answers:
-        """While samples are lost nothing new can be made: what was made before lasts until its date."""
-        made = self._made.get(wish.owner)
-        if made is None or (made.choice, made.keys) != (wish.choice, wish.keys):
-            return found
-        return tuple(
-            old
-            if isinstance(new, Missing)
-            and new.reason is Reason.STALE
-            and isinstance(old, Forecast)
-            and wish.at < old.expires_at
-            else new
-            for new, old in zip(found, made.forecasts, strict=True)
-        )
 
     def make_due(self) -> None:
         """All of it here and now, for who has no other ticks to keep."""
@@ -222,7 +260,7 @@ class DemandForecasts:
         """The past of one signal, which somebody else remembered; forecasts are made again at the next tick."""
         self._keys.setdefault(owner, keys_of(owner, policy))
         if key in self._keys[owner] and self.log.restore(key, past, step_s):  # else it was edited meanwhile, or known
-            self._studies.pop(key, None)  # there is more to learn from
+            self._outdated.add(key)  # there is more to learn from
             self._refresh(owner)
 
     def save(self, owner: str, policy: Policy, at: float) -> bytes:
@@ -238,8 +276,7 @@ class DemandForecasts:
                 checkpoint.load(self.log, named, data)
             else:
                 checkpoint.load_recent(self.log, named, data)
-            for key in keys:
-                self._studies.pop(key, None)
+            self._outdated.update(keys)
             self._refresh(owner)
 
     def recent_of(self, owner: str, policy: Policy, at: float, *startups: Sequence[float]) -> checkpoint.RecentDemand:
@@ -250,16 +287,9 @@ class DemandForecasts:
     def clock_set(self) -> None:
         """What was made and learned bears dates of another clock."""
         self._studies.clear()
+        self._said.clear()
         for owner in self._made:
             self._refresh(owner)
-
-    def _due(self, wish: ForecastWish, key: str, forecast: Forecast | Missing) -> float:
-        """When to make it again."""
-        learned_one = FORECASTERS[wish.choice.model].needs_training
-        if isinstance(forecast, Missing):
-            return wish.at + (LEARN_AGAIN_S if learned_one and key not in self._studies else TRY_AGAIN_S)
-        oldest_s = max(FINE_S, OLDEST_LEARNED * wish.horizon_s) if learned_one else OLDEST_S
-        return wish.at + min(oldest_s, LAST_FIFTH * (forecast.expires_at - wish.at))
 
     def _refresh(self, owner: str) -> None:
         if owner in self._made:
@@ -274,21 +304,15 @@ class DemandForecasts:
         self._forget_keys(self._keys.pop(owner, ()))
         self._counts.pop(owner, None)
         self._made.pop(owner, None)
-        self._asked.pop(owner, None)
-        self._under_way.pop(owner, None)
-        self._held.pop(owner, None)
+        for known in (self._asked, self._under_way, self._present, self._said, self._held):
+            known.pop(owner, None)
         self._taken_over.discard(owner)
 
     def _forget_keys(self, keys: Collection[str]) -> None:
         self.log.forget(keys)
+        self._outdated.difference_update(keys)
         for key in keys:
             self._studies.pop(key, None)
-
-    def _learned(self, key: str, study: Study | None) -> None:
-        if study is None:
-            self._studies.pop(key, None)
-        else:
-            self._studies[key] = study
 
     def _count(self, owner: str, seen: Observation) -> None:
         known = self._counts.get(owner)
@@ -310,23 +334,17 @@ class DemandForecasts:
         recent = [self.log.recent(key, wish.at, span_s) for key in wish.keys]
         return model.forecast(recent, wish.horizon_s, wish.at, options)
 
-    def _studies_due(self, wish: ForecastWish) -> bool:
-        if not FORECASTERS[wish.choice.model].needs_training:
-            return False
-        end = int(wish.at // FINE_S) + 1
-        return any(due(self._studies.get(key), end, learned.lead_of(wish.horizon_s)) for key in wish.keys)
-
     def _batch(self, wishes: tuple[ForecastWish, ...]) -> ForecastBatch:
         forecaster = FORECASTERS[wishes[0].choice.model]
-        keys = [key for wish in wishes for key in wish.keys]
-        if forecaster.needs_training and not self._studies_due(wishes[0]):
-            end = int(wishes[0].at // FINE_S) + 1
-            glimpse = self.log.at_minutes(keys, end + looked_at(learned.lead_of(wishes[0].horizon_s)))
-            empty = Frame(tuple(keys), end * FINE_S, FINE_S, np.empty((len(keys), 0)))
-            return ForecastBatch(wishes, empty, tuple(self._studies[key] for key in keys), glimpse)
+        keys, studies = [key for wish in wishes for key in wish.keys], list[Study | None]()
+        if forecaster.needs_training:
+            for wish in wishes:
+                startup_s = learned.startup_of(wish.horizon_s)
+                for key, carries in zip(wish.keys, wish.carries, strict=True):
+                    studies.append(None if key in self._outdated else self._study_of(key, carries, startup_s))
+            self._outdated.difference_update(keys)
         frame = self.log.frame(keys, wishes[0].at, forecaster.bin_s, forecaster.keep_s)
-        studies = tuple(self._studies.get(key) for key in keys) if forecaster.needs_training else ()
-        return ForecastBatch(wishes, frame, studies)
+        return ForecastBatch(wishes, frame, tuple(studies))
 
 
 def make(batch: ForecastBatch) -> BatchAnswers:
@@ -334,37 +352,65 @@ def make(batch: ForecastBatch) -> BatchAnswers:
     first = batch.wishes[0]
     if not batch.forecaster.needs_training:
         return BatchAnswers(forecast_rows(first.choice, batch.frame, first.horizon_s, first.at))
-    carries = np.array([each for wish in batch.wishes for each in wish.carries])
-    options = options_of(first.choice)
-    if batch.glimpse.size:
-        known = [study for study in batch.studies if study is not None]
-        return BatchAnswers(learned.say(batch.glimpse, first.horizon_s, first.at, known, carries, options))
-    return BatchAnswers(*learned.learn(batch.frame, first.horizon_s, first.at, batch.studies, carries, options))
+    rows = zip(batch.frame.values, batch.studies, strict=True)
+    minute = int(first.at // FINE_S)
+    begin, found = round(batch.frame.start / FINE_S), []
+    for wish in batch.wishes:
+        startup_s = learned.startup_of(wish.horizon_s)
+        for carries in wish.carries:
+            values, known = next(rows)
+            halves = halves_due(known, minute)
+            found.append(learned.study(values[: minute - begin], begin, carries, startup_s, known, halves))
+    return BatchAnswers(studies=found)
+
+
+def _wish(owner: str, policy: Policy, choice: ForecastChoice, seen: Observation) -> ForecastWish:
+    """What an object wants to know now; no loads where what one pod carries is unknown or does not matter."""
+    wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
+    if not FORECASTERS[choice.model].needs_training:
+        return wish
+    loads = [yardstick(policy, signal, seen) for signal in policy.signals]
+    return wish._replace(carries=tuple(load.request for load in loads if not isinstance(load, Missing)))
+
+
+def _or_dated(at: float, before: Answers, found: Answers) -> Answers:
+    """While samples are lost nothing new can be made: what was made before lasts until its date."""
+    return tuple(
+        old
+        if isinstance(new, Missing) and new.reason is Reason.STALE and isinstance(old, Forecast) and at < old.expires_at
+        else new
+        for new, old in zip(found, before, strict=True)
+    )
+
+
+def _due(wish: ForecastWish, forecast: Forecast | Missing) -> float:
+    """When to make it again."""
+    if isinstance(forecast, Missing):
+        return wish.at + TRY_AGAIN_S
+    return wish.at + min(OLDEST_S, LAST_FIFTH * (forecast.expires_at - wish.at))
 
 
 def _cost(batch: ForecastBatch) -> float:
+    size = batch.frame.values.size * batch.forecaster.cost
+    if not batch.forecaster.needs_training:
+        return size
     new = sum(study is None for study in batch.studies) / max(1, len(batch.studies))
-    return max(batch.frame.values.size, batch.glimpse.size) * batch.forecaster.cost * (1.0 + FIRST_STUDY_COST * new)
+    return size * STUDY_COST * (1.0 + FIRST_STUDY_COST * new)
 
 
-def _by_kind(wishes: Iterable[ForecastWish], studies: Callable[[ForecastWish], bool]) -> list[list[ForecastWish]]:
-    """Those that one frame and one call of the model can answer."""
-    kinds: dict[tuple[float, bytes, float, bool], list[ForecastWish]] = {}
+def _by_kind(wishes: Iterable[ForecastWish]) -> list[list[ForecastWish]]:
+    """Those that one frame and one call of the model can answer; studies are made one by one."""
+    kinds: dict[tuple[float, bytes, float], list[ForecastWish]] = {}
     for wish in wishes:
-        kind = wish.at, msgspec.msgpack.encode(wish.choice), wish.horizon_s, studies(wish)
-        kinds.setdefault(kind, []).append(wish)
+        horizon = 0.0 if FORECASTERS[wish.choice.model].needs_training else wish.horizon_s
+        kinds.setdefault((wish.at, msgspec.msgpack.encode(wish.choice), horizon), []).append(wish)
     return list(kinds.values())
 
 
-def _columns(wish: ForecastWish, studies: bool) -> int:
-    forecaster = FORECASTERS[wish.choice.model]
-    if forecaster.needs_training and not studies:
-        return len(looked_at(learned.lead_of(wish.horizon_s)))
-    return round(forecaster.keep_s / forecaster.bin_s)
-
-
-def _parts(alike: list[ForecastWish], columns: int) -> Iterator[tuple[ForecastWish, ...]]:
+def _parts(alike: list[ForecastWish]) -> Iterator[tuple[ForecastWish, ...]]:
     """As many as fit into the memory of one batch."""
+    forecaster = FORECASTERS[alike[0].choice.model]
+    columns = round(forecaster.keep_s / forecaster.bin_s)
     size = max(1, BATCH_POINTS // (max(1, len(alike[0].keys)) * columns))
     for first in range(0, len(alike), size):
         yield tuple(alike[first : first + size])

@@ -68,13 +68,17 @@ class Forecasts(Background):
         known = after_others(noted.log, times_s, waits_s)
         self._startups[workload] = noted._replace(log=known, usual=startup_of(known, 0.0))
 
+    def note(self, subject: Subject, seen: Observation) -> None:
+        """Remember what each signal measured. Note all objects of a tick before the first one looks: learned forecasts
+        are then made for all of them at once."""
+        if remembers_demand(subject.policy):
+            self.demand.note(subject.uid, subject.policy, seen)
+
     def look(self, subject: Subject, seen: Observation, reading: bool = False) -> tuple[Forecast | Missing, ...]:
-        """Remember what each signal measured; what is expected, one for each of them.
+        """What is expected of each signal, after all that was noted.
 
         `reading`: another leader served it, and what that one knew is still being read.
         """
-        if remembers_demand(subject.policy):
-            self.demand.note(subject.uid, subject.policy, seen)
         if subject.policy.forecast is None:
             return ()
         return self.demand.of(subject.uid, subject.policy, seen, reading)

@@ -1,50 +1,63 @@
-"""The learned forecast: demand in pods, minute by minute, becomes calibrated quantiles, or a reason for silence.
+"""The learned forecast: demand in pods becomes calibrated quantiles at every tick, or a reason for silence.
 
 Two questions are answered at once: the demand when a pod that is ordered now begins to serve, and the highest until one
-that is let go now could be back. It is silent where the past is too short, has holes, never moves, changed its unit, or
-shows that "the same as now" knows more.
+that is removed now could be back. It is silent where the past is too short, has holes, never moves, changed its unit,
+or shows that "the same as now" knows more.
+
+`say` answers for many workloads at one tick, as an operator asks; `throughout` for every tick of one workload, as a
+backtest does. Both look at the newest observations as they were observed, at whole minutes before them, and at what has
+been studied; both give the same numbers, bit for bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.lib.stride_tricks import sliding_window_view
 
-from trimtab.core.forecast.batches import Flags, filled, unusable
+from trimtab.core.demand.log import codes_of, values_of
 from trimtab.core.forecast.forecaster import DAY_S, FINE_S, Dates, Forecaster, known_at, spell, unpredictable
 from trimtab.core.forecast.learned import features as seen
-from trimtab.core.forecast.learned.features import DAY, HOUR, SAMPLES, Habits, Ints, days_known, looked_at
+from trimtab.core.forecast.learned.features import (
+    BLOCK,
+    HOUR,
+    SAMPLE_S,
+    SAMPLES,
+    UNIT_FACTOR,
+    WEEK_HIGH,
+    WEEK_LOW,
+    Flags,
+    Habits,
+    Ints,
+    Seasonal,
+)
 from trimtab.core.forecast.learned.net import (
+    BINS,
     KEEP,
     PROBABILITIES,
     START,
+    NetWeights,
     hidden_of,
-    probabilities_of,
+    powers_of,
     quantiles_of,
     shipped_weights,
 )
-from trimtab.core.forecast.learned.study import BASE_MINUTES, LEAST_LESSONS, Past, Study, due, studied
+from trimtab.core.forecast.learned.study import Study, minutes_of, past_of, studied
 from trimtab.core.model import Forecast, Missing, Quantile, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
-HISTORY_S = 8 * DAY_S
+HISTORY_S = 9 * DAY_S
 SHORTEST_S, LONGEST_S = 30.0, 600.0  # start-up times that it was trained for
-LOSES = 0.05  # nats per lesson: what is less may be chance
+STALE_S = 180.0
+HOUR_BEFORE = HOUR + 2  # minutes that a tick looks at: two more say whether the first ones repeat an older value
+NOT_STUDIED = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
 _PROBABILITIES = PROBABILITIES.tolist()
-STALE_MINUTES = 3
-SAME_AGE = 10  # minutes: rows whose ages differ by less are studied together
-_WEEK_HIGH, _WEEK_LOW = 2, 5  # among the levels of habits
-UNIT_FACTOR = 8.0  # a level that moves by more than this, and never back, is counted in another unit
-_LEAST_PODS = 0.1  # what is below says nothing about units
-USUAL_NOISE = 0.015  # of a minute's mean, where nothing finer has been seen
-_LEAST_MINUTES = 60  # that were seen as they are
-
-Rows = NDArray[np.intp]
+_HAIR_S = 1e-6
+_CHUNK, _TOGETHER = 64, 8  # last layers and half-hours at a time: what fits the cache
 
 
 class LearnedOptions(Record, frozen=True):
@@ -54,267 +67,188 @@ class LearnedOptions(Record, frozen=True):
 DEFAULT = LearnedOptions()
 
 
-class Learned(NamedTuple):
-    """An answer for each row, and what was learned on the way."""
+class Moment(NamedTuple):
+    """What one workload shows at a tick."""
 
-    forecasts: list[Forecast | Missing]
-    studies: list[Study | None]
-
-
-def forecast(frame: Frame, horizon_s: float, at: float, options: LearnedOptions = DEFAULT) -> list[Forecast | Missing]:
-    """Rows of minutes, in what one pod carries at 100 %."""
-    rows = len(frame.names)
-    return learn(frame, horizon_s, at, [None] * rows, np.ones(rows), options).forecasts
-
-
-def learn(
-    frame: Frame,
-    horizon_s: float,
-    at: float,
-    known: Sequence[Study | None],
-    carries: Floats,
-    options: LearnedOptions = DEFAULT,
-) -> Learned:
-    """The same of rows in units of their own, of which one pod `carries` so much, with what earlier calls learned."""
-    frame = known_at(frame, at).tail(round(HISTORY_S / FINE_S))
-    answers: dict[int, Forecast | Missing] = dict(unusable(frame, at, DAY * FINE_S))
-    rows = np.array([row for row in range(len(frame.names)) if row not in answers], dtype=np.intp)
-    studies = _Studies(frame, rows, startup_of(horizon_s), known, carries)
-    answers |= studies.silent
-    speaking = [row for row in rows.tolist() if row not in answers]
-    if speaking:
-        places = frame.values.shape[1] + looked_at(lead_of(horizon_s))
-        glimpse = np.where(places >= 0, frame.values[speaking][:, np.maximum(places, 0)], np.nan)
-        found = [study for row in speaking if (study := studies.found[row]) is not None]
-        answers |= dict(zip(speaking, say(glimpse, horizon_s, at, found, carries[speaking], options), strict=True))
-    return Learned([answers[row] for row in range(len(frame.names))], studies.found)
+    study: Study | None
+    startup_s: float
+    newest: Floats | None  # observations every 15 s, in its own unit, the newest last; None: they are old
+    valid_s: float = DEFAULT.valid_s
+    note: str = ""
 
 
 def startup_of(horizon_s: float) -> float:
-    """A start-up time that it was trained for."""
-    return min(max(horizon_s, SHORTEST_S), LONGEST_S)
+    """A start-up time that it was trained for, in whole steps of 15 s: alike are studied alike."""
+    return min(max(SAMPLE_S * ceil(horizon_s / SAMPLE_S), SHORTEST_S), LONGEST_S)
 
 
-def lead_of(horizon_s: float) -> int:
-    return seen.lead_minutes(startup_of(horizon_s))
+def note_of(horizon_s: float) -> str:
+    return f"looks {spell(LONGEST_S)} ahead: no start-up is known beyond" if horizon_s > LONGEST_S else ""
 
 
-class _Studies:
-    """The rows of one frame, with what each has learned; those that cannot learn are silent with a reason."""
-
-    def __init__(
-        self, frame: Frame, rows: Rows, startup_s: float, known: Sequence[Study | None], carries: Floats
-    ) -> None:
-        self.found, self.silent = list(known), dict[int, Missing]()
-        self.frame, self.carries, self.startup_s = frame, carries, startup_s
-        self.first = round(frame.start / FINE_S)
-        end = self.first + frame.values.shape[1]
-        again = [row for row in rows.tolist() if due(known[row], end, seen.lead_minutes(startup_s))]
-        leads = _leads(frame.values[again]) if again else []
-        for (_, lead), group in _of_one_date(again, leads, known).items():
-            self._study(group, lead)
-
-    def _study(self, rows: list[int], lead: int) -> None:
-        """Without the `lead` minutes before their first sample: the frame begins with the oldest of its rows."""
-        first, values = self.first + lead, self.frame.values[rows, lead:] / self.carries[rows, None]
-        demand, measured = filled(values), np.isfinite(values)
-        odd = nothing_moves(demand)
-        for index, minute in enumerate(other_unit_before(demand).tolist()):
-            if minute and odd[index] is None:
-                odd[index] = self._without_old_unit(demand[index], measured[index], minute)
-        self.silent |= {row: why for row, why in zip(rows, odd, strict=True) if why is not None}
-        good = np.array([why is None for why in odd], dtype=bool)
-        chosen = [row for row in rows if row not in self.silent]
-        for row in self.silent.keys() & set(rows):
-            self.found[row] = None
-        if chosen:
-            past = Past(seen.logs(with_noise(demand[good], first)), measured[good], first)
-            known = [study for row in chosen if (study := self.found[row]) is not None]
-            for row, study in zip(chosen, studied(past, self.startup_s, shipped_weights(), known), strict=True):
-                self.found[row] = study
-
-    def _without_old_unit(self, demand: Floats, measured: Flags, minute: int) -> Missing | None:
-        """Long enough in the new unit: what was before is as good as not known."""
-        if len(demand) - minute < DAY:
-            return other_unit(len(demand) - minute)
-        demand[:minute], measured[:minute] = demand[minute], False
+def newest_of(times: Floats, values: Floats, at: float) -> Floats | None:
+    """What was known at each of the last steps of 15 s; None where nothing was observed lately."""
+    if not len(times) or at - times[-1] >= STALE_S:
         return None
+    wanted = at + _HAIR_S - SAMPLE_S * np.arange(SAMPLES - 1, -1, -1)
+    return values[np.maximum(np.searchsorted(times, wanted, side="right") - 1, 0)]
 
 
-def _leads(values: Floats) -> list[int]:
-    """The minutes before each row's first sample, and up to nine more: rows of about one age are studied together."""
-    lengths = values.shape[1] - np.isfinite(values).argmax(axis=1)
-    kept = np.maximum(lengths - lengths % SAME_AGE, np.minimum(lengths, DAY))
-    return [int(lead) for lead in values.shape[1] - kept]
+def study(
+    values: Floats, first: int, carries: float, startup_s: float, known: Study | None, halves: range
+) -> list[Study]:
+    """The studies of one workload for these half-hours, from its minutes, NaN where nothing was measured."""
+    past = past_of(values, first, known.carries if known else carries)
+    return [] if past is None else list(studied(past, startup_s, shipped_weights(), known, halves))
 
 
-def _of_one_date(
-    rows: list[int], leads: list[int], known: Sequence[Study | None]
-) -> dict[tuple[int | None, int], list[int]]:
-    """By the minute until which they have studied, and the minute they begin with."""
-    groups: dict[tuple[int | None, int], list[int]] = {}
-    for row, lead in zip(rows, leads, strict=True):
-        study = known[row]
-        groups.setdefault((None if study is None else study.until, lead), []).append(row)
-    return groups
+def say(moments: Sequence[Moment], hours: Floats, at: float) -> list[Forecast | Missing]:
+    """What is expected of workloads at one tick; `hours` are rows of the last whole minutes, `HOUR_BEFORE` of them."""
+    answers: list[Forecast | Missing] = [_why_silent(moment) or NOT_STUDIED for moment in moments]
+    speaking = [row for row, moment in enumerate(moments) if _why_silent(moment) is None]
+    for first in range(0, len(speaking), 16 * _CHUNK):
+        some = speaking[first : first + 16 * _CHUNK]
+        for row, answer in zip(some, _said([moments[row] for row in some], hours[some], at), strict=True):
+            answers[row] = answer
+    return answers
 
 
-def say(
-    glimpse: Floats,
-    horizon_s: float,
-    at: float,
-    studies: Sequence[Study],
-    carries: Floats,
-    options: LearnedOptions = DEFAULT,
-) -> list[Forecast | Missing]:
-    """What is expected of workloads that have been studied, from the minutes that are looked at."""
-    startup_s, lead = startup_of(horizon_s), lead_of(horizon_s)
-    present = np.isfinite(glimpse)
-    fresh: Flags = np.any(present[:, -STALE_MINUTES:], axis=1)
-    minutes = seen.logs(_without_holes(glimpse / carries[:, None]))
-    hour = minutes[:, -HOUR:]
-    base = seen.base_of(hour[:, -SAMPLES:], BASE_MINUTES)
-    season = _season(minutes, lead, days_known(present, lead))
-    habit = Habits(np.stack([study.moves for study in studies]), np.stack([study.levels for study in studies]))
-    now = seen.present(hour[:, -SAMPLES:], seen.summary_of(hour), base)
-    inputs = seen.features(now, base, seen.Seasonal(*(part[:, 0] for part in season)), habit, startup_s)
-    shares = probabilities_of(np.stack([study.last for study in studies]), hidden_of(shipped_weights(), inputs))
-    start, keep = (
-        (carries[:, None] * quantiles_of(shares[:, question], base.level)).tolist() for question in (START, KEEP)
+def _said(moments: Sequence[Moment], hours: Floats, at: float) -> list[Forecast | Missing]:
+    end, studies = int(at // FINE_S), [moment.study for moment in moments if moment.study is not None]
+    carries = np.array([one.carries for one in studies])
+    samples = seen.logs(np.stack([moment.newest for moment in moments if moment.newest is not None]) / carries[:, None])
+    hour = minutes_of(hours, end - HOUR_BEFORE, carries)[1][:, -HOUR:]
+    base = seen.base_of(samples, seen.noise_of(hour))
+    places = [min(end - one.half * BLOCK, BLOCK - 1) for one in studies]
+    season = Seasonal(
+        *(np.stack([one.season[part][place] for one, place in zip(studies, places, strict=True)]) for part in range(3))
     )
-    dates = Dates(at, at + options.valid_s)
-    note = f"looks {spell(LONGEST_S)} ahead: no start-up is known beyond" if horizon_s > LONGEST_S else ""
+    habit = Habits(*(np.concatenate([one.habits[part] for one in studies]) for part in range(2)))
+    startups = np.array([moment.startup_s for moment in moments])
+    found = seen.features(samples, seen.summary_of(hour), base, season, habit, startups)
+    below = powers_of(_scores(studies, hidden_of(shipped_weights(), found)))
+    start, keep = (carries[:, None] * quantiles_of(below[:, question], base.level) for question in (START, KEEP))
+    far = _too_far(base.level, habit)
+    loads = carries * np.maximum(np.exp(base.level) - seen.OFFSET_PODS, 0.0)
+    rows = zip(moments, loads.tolist(), far.tolist(), start.tolist(), keep.tolist(), strict=True)
     return [
-        _why_silent(study, float(level), bool(sampled)) or _forecast(serving, kept, one * _pods(level), dates, note)
-        for study, level, sampled, serving, kept, one in zip(
-            studies, base.level, fresh, start, keep, carries, strict=True
-        )
+        _FAR_OFF if away else _forecast(serving, kept, load, Dates(at, at + moment.valid_s), moment.note)
+        for moment, load, away, serving, kept in rows
     ]
 
 
-def _season(minutes: Floats, lead: int, known: Flags) -> seen.Seasonal:
-    places, end = looked_at(lead), round(HISTORY_S / FINE_S)
-
-    def take(wanted: Ints) -> Floats:
-        return minutes[:, np.minimum(np.searchsorted(places, wanted - end), len(places) - 1)]
-
-    return seen.seasonal_of(take, np.array([end]), lead, known)
-
-
-def _without_holes(values: Floats) -> Floats:
-    """Each takes the value before it, the first ones the one after."""
-    present = np.isfinite(values)
-    if bool(present.all()):
-        return values
-    columns = np.arange(values.shape[1])
-    before = np.maximum.accumulate(np.where(present, columns, -1), axis=1)
-    first = np.where(present.any(axis=1), present.argmax(axis=1), 0)
-    whole: Floats = np.take_along_axis(values, np.where(before < 0, first[:, None], before), axis=1)
-    return np.nan_to_num(whole)
+def _scores(studies: Sequence[Study], hidden: Floats) -> Floats:
+    """Each row by its own last layer."""
+    found = np.empty((len(hidden), 2 * BINS))
+    room = np.empty((min(_CHUNK, len(hidden)), hidden.shape[1], 2 * BINS))
+    for first in range(0, len(hidden), _CHUNK):
+        some = studies[first : first + _CHUNK]
+        lasts = np.stack([one.last for one in some], out=room[: len(some)])
+        found[first : first + len(some)] = np.matmul(hidden[first : first + len(some), None, :], lasts)[:, 0]
+    return found
 
 
-def _pods(level: float) -> float:
-    return max(0.0, exp(level) - seen.OFFSET_PODS)
+class Throughout(NamedTuple):
+    """Every tick of one workload; demand is in its own unit."""
+
+    silent: Flags
+    start: Floats  # (ticks, probabilities)
+    keep: Floats
+
+
+def throughout(
+    times: Floats, demand: Floats, carries: float, startup_s: float, weights: NetWeights | None = None
+) -> Throughout:
+    """What `say` answers at each of these ticks, each of which observes this demand; all before is unknown."""
+    weights = weights or shipped_weights()
+    ends = (times // FINE_S).astype(np.int64)
+    first, minutes = int(ends[0]), minute_means(ends, demand)
+    past = past_of(minutes, first, carries)
+    assert past is not None
+    halves = range(first // BLOCK, int(ends[-1]) // BLOCK + 1)
+    # The first minute is over before anybody studies; what is not yet over is never looked at.
+    studies = list(studied(past, startup_s, weights, None, halves))
+    samples = seen.logs(demand / carries)[newest_places(times)]
+    hour = sliding_window_view(past.minutes, HOUR)[np.maximum(ends - past.first - HOUR, 0)]
+    base = seen.base_of(samples, seen.noise_of(hour))
+    place = ends // BLOCK - halves.start
+    season = Seasonal(*(np.concatenate([one.season[part] for one in studies]) for part in range(3)))
+    season = Seasonal(*(part[ends - halves.start * BLOCK] for part in season))
+    habit = Habits(*(np.concatenate([one.habits[part] for one in studies])[place] for part in range(2)))
+    found = seen.features(samples, seen.summary_of(hour), base, season, habit, np.full(len(times), startup_s))
+    quantiles = np.empty((2, len(times), len(PROBABILITIES)))
+    edges = np.searchsorted(place, np.arange(len(studies) + 1)).tolist()
+    for group in range(0, len(studies), _TOGETHER):
+        some = slice(edges[group], edges[min(group + _TOGETHER, len(studies))])
+        hidden = hidden_of(weights, found[some])
+        scores = np.empty((len(hidden), 2 * BINS))
+        for number, one in enumerate(studies[group : group + _TOGETHER], start=group):
+            rows = slice(edges[number] - some.start, edges[number + 1] - some.start)
+            scores[rows] = hidden[rows] @ one.last.astype(np.float64)
+        below = powers_of(scores)
+        for question in (START, KEEP):
+            quantiles[question, some] = quantiles_of(below[:, question], base.level[some])
+    quantiles *= carries
+    silent = np.array([one.silence is not None for one in studies])[place]
+    return Throughout(silent | _too_far(base.level, habit), quantiles[START], quantiles[KEEP])
+
+
+def minute_means(ends: Ints, demand: Floats) -> Floats:
+    """As the demand log keeps them: a minute without a tick is a hole."""
+    numbers = ends - ends[0]
+    count = np.bincount(numbers)
+    total = np.bincount(numbers, weights=demand)
+    means = np.full(len(count), np.nan)
+    means[count > 0] = values_of(codes_of(total[count > 0] / count[count > 0]))
+    return means
+
+
+def newest_places(times: Floats, rows: Ints | slice = slice(None)) -> Ints:
+    """For each of these ticks, which observations are its newest ones."""
+    wanted = times[rows, None] + _HAIR_S - SAMPLE_S * np.arange(SAMPLES - 1, -1, -1)
+    places: Ints = np.maximum(np.searchsorted(times, wanted.ravel(), side="right") - 1, 0).reshape(wanted.shape)
+    return places
 
 
 def _forecast(start: list[float], keep: list[float], level: float, dates: Dates, note: str) -> Forecast:
-    demand = tuple(map(Quantile, _PROBABILITIES, start))
-    kept = tuple(map(Quantile, _PROBABILITIES, keep))
     return Forecast(
         made_at=dates.made_at,
         expires_at=dates.expires_at,
-        demand=demand,
+        demand=tuple(map(Quantile, _PROBABILITIES, start)),
         model="learned",
-        keep=kept,
-        level=float(level),
+        keep=tuple(map(Quantile, _PROBABILITIES, keep)),
+        level=level,
         note=note,
     )
 
 
-def _why_silent(study: Study, level: float, fresh: bool) -> Missing | None:
-    if not fresh:
-        return Missing(reason=Reason.STALE, detail=f"no sample in the last {STALE_MINUTES} min")
-    if study.lessons < LEAST_LESSONS:
-        detail = f"{study.lessons:.0f} forecasts could be compared with what came, {LEAST_LESSONS} are needed"
-        return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=detail)
-    if study.loses_by > LOSES:
-        return unpredictable(f'"the same as now" was the better forecast, by {study.loses_by:.2f} nats')
-    away = max(level - study.levels[_WEEK_HIGH], study.levels[_WEEK_LOW] - level)
-    if away > np.log(UNIT_FACTOR):
-        return unpredictable(
-            f"the load is more than {UNIT_FACTOR:g} times off all of last week: nobody knows what follows"
-        )
-    return None
+_STALE = Missing(reason=Reason.STALE, detail=f"no sample in the last {spell(STALE_S)}")
+_FAR_OFF = unpredictable(f"the load is more than {UNIT_FACTOR:g} times off all of last week: nobody knows what follows")
 
 
-# Histories to refuse or repair before learning from them.
+def _why_silent(moment: Moment) -> Missing | None:
+    if moment.study is None:
+        return NOT_STUDIED
+    return _STALE if moment.newest is None else moment.study.silence
 
 
-def nothing_moves(demand: Floats) -> list[Missing | None]:
-    """For each row of minutes; None where there is something to learn."""
-    highest, lowest = demand.max(axis=1), demand.min(axis=1)
-    return [
-        unpredictable("there is no load")
-        if high <= 0.0
-        else unpredictable("the load is constant: there is nothing to forecast")
-        if high == low
-        else None
-        for high, low in zip(highest.tolist(), lowest.tolist(), strict=True)
-    ]
+def _too_far(level: Floats, habit: Habits) -> Flags:
+    away = np.maximum(level - habit.levels[:, WEEK_HIGH], habit.levels[:, WEEK_LOW] - level)
+    far: Flags = away > np.log(UNIT_FACTOR)
+    return far
 
 
-def other_unit_before(demand: Floats) -> np.ndarray:
-    """The minute of each row from which on it is counted in the present unit; 0 where it always was.
-
-    All hours after it lie above all hours before it, or all below, by more than the factor.
-    """
-    hours = demand.shape[1] // HOUR
-    cut = demand.shape[1] - hours * HOUR
-    middle = np.median(demand[:, cut:].reshape(len(demand), hours, HOUR), axis=2)
-    level = np.log(np.maximum(middle, 0.0) + _LEAST_PODS)
-    highest, lowest = np.maximum.accumulate(level, axis=1), np.minimum.accumulate(level, axis=1)
-    highest_after = np.maximum.accumulate(level[:, ::-1], axis=1)[:, ::-1]
-    lowest_after = np.minimum.accumulate(level[:, ::-1], axis=1)[:, ::-1]
-    up, down = lowest_after[:, 1:] - highest[:, :-1], lowest[:, :-1] - highest_after[:, 1:]
-    moved = np.maximum(up, down) > np.log(UNIT_FACTOR)
-    last = moved.shape[1] - moved[:, ::-1].argmax(axis=1)  # the hour after the last such border
-    return np.where(moved.any(axis=1), cut + last * HOUR, 0)
+def forecast(frame: Frame, horizon_s: float, at: float, options: LearnedOptions = DEFAULT) -> list[Forecast | Missing]:
+    """Rows of minutes, in what one pod carries at 100 %, as if nothing finer had been observed."""
+    frame = known_at(frame, at).tail(round(HISTORY_S / FINE_S))
+    first, end, startup_s = round(frame.start / FINE_S), int(at // FINE_S), startup_of(horizon_s)
+    moments, half = [], range(end // BLOCK, end // BLOCK + 1)
+    for values in frame.values:
+        studies = study(values[: end - first], first, 1.0, startup_s, None, half)
+        newest = newest_of(frame.times[np.isfinite(values)], values[np.isfinite(values)], at)
+        moments.append(Moment(studies[-1] if studies else None, startup_s, newest, options.valid_s, note_of(horizon_s)))
+    padded = np.concatenate([np.full((len(frame.names), HOUR_BEFORE), np.nan), frame.values[:, : end - first]], axis=1)
+    return say(moments, padded[:, -HOUR_BEFORE:], at)
 
 
-def other_unit(minutes: int) -> Missing:
-    return Missing(
-        reason=Reason.NOT_ENOUGH_HISTORY,
-        detail=f"{spell(60.0 * minutes)} ago the load moved more than {UNIT_FACTOR:g}-fold and stayed there, as if it "
-        "were counted in another unit; a day of it is needed",
-    )
-
-
-def with_noise(demand: Floats, first: int) -> Floats:
-    """Rows of minutes from minute `first` on; the same minute always gets the same noise."""
-    same = demand[:, 1:] == demand[:, :-1]
-    still = np.pad(same, ((0, 0), (1, 0))) | np.pad(same, ((0, 0), (0, 1)))
-    noise = _noise(demand, still)[:, None] * _draws(first, demand.shape[1])
-    noisy: Floats = np.where(still, demand * (1.0 + noise), demand)
-    return noisy
-
-
-def _noise(demand: Floats, still: np.ndarray) -> Floats:
-    """The spread of neighbouring minutes where they differ; 1.05 x the median distance of two is one deviation."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.abs(np.diff(np.log(demand), axis=1))
-    seen = ~still[:, 1:] & ~still[:, :-1] & np.isfinite(moved)
-    found = np.full(len(demand), USUAL_NOISE)
-    for row in np.flatnonzero(seen.sum(axis=1) >= _LEAST_MINUTES):
-        found[row] = min(1.05 * float(np.median(moved[row, seen[row]])), 0.1)
-    return found
-
-
-def _draws(first: int, count: int) -> Floats:
-    """Nearly normal numbers that depend on the minute alone: twelve uniform ones, less six."""
-    clock = first + np.arange(count, dtype=np.float64)
-    mixed = np.sin(clock[None] * (12.9898 + 7.233 * np.arange(12.0)[:, None])) * 43758.5453
-    draws: Floats = (mixed - np.floor(mixed)).sum(axis=0) - 6.0
-    return draws
-
-
-FORECASTER = Forecaster(forecast, LearnedOptions, bin_s=FINE_S, keep_s=HISTORY_S, cost=0.2, needs_training=True)
+FORECASTER = Forecaster(forecast, LearnedOptions, bin_s=FINE_S, keep_s=HISTORY_S, needs_training=True)

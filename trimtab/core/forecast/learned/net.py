@@ -3,6 +3,9 @@
 The net answers two questions at once, each by the probabilities of 30 steps of growth over the present level: `START`,
 the highest demand in the minute after a pod started now begins to serve; `KEEP`, the highest from now until three
 minutes after a pod removed now could be replaced.
+
+Inputs and weights of every product lie on grids on which 64-bit sums of so many products cannot round. So a product of
+matrices has one answer, whatever library, processor or number of rows computes it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.forecast.learned.features import OFFSET_PODS
+from trimtab.core.forecast.learned.features import OFFSET_PODS, on_grid
 from trimtab.series import Floats
 
 Singles = NDArray[np.float32]
@@ -30,29 +33,41 @@ PROBABILITIES = np.array([
 ])
 # fmt: on
 BINS = len(EDGES) + 1
-_LEAK = np.float32(0.05)
-_OUTMOST = 6.0  # standard deviations
-RATE = 0.06  # of a lesson
-FADING = 2e-5  # of what was learned, at each lesson
 LOWER_EDGES = np.concatenate([[EDGES[0] - 1.0], EDGES])
 BIN_WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
+
+_LEAK = 0.05
+_OUTMOST, _LARGEST = 6.0, 32.0  # of an input, in standard deviations, and of a hidden value
+_INPUT_GRID, _WEIGHT_GRID, _LAST_GRID = 2.0**10, 2.0**14, 2.0**20
+_LARGEST_WEIGHT = 48.0
+_LAST_LIMIT = 15.0  # multiples of 2^-20 below 16 fit into 32 bits
+RATE, FADING = 0.12, 2e-4  # of a lesson
 
 
 class NetWeights(NamedTuple):
     """The trained weights. The hidden layer comes out whitened, so that one rate fits every direction of `last`."""
 
-    mean: Singles
-    spread: Singles
-    first: Singles
-    first_bias: Singles
-    whiten: Singles
-    whiten_bias: Singles
-    last: Singles  # (1 + hidden, 2 x bins); the first row is the bias
+    mean: Floats
+    spread: Floats
+    first: Floats
+    first_bias: Floats
+    whiten: Floats
+    whiten_bias: Floats
+    last: Floats  # (1 + hidden, 2 x bins); the first row is the bias
+
+
+def on_grids(weights: NetWeights) -> NetWeights:
+    """Return the weights as they are used: each where sums of its products are exact."""
+    wide = NetWeights(*(np.asarray(part, dtype=np.float64) for part in weights))
+    first, first_bias, whiten, whiten_bias = (
+        on_grid(np.clip(part, -_LARGEST_WEIGHT, _LARGEST_WEIGHT), _WEIGHT_GRID) for part in wide[2:6]
+    )
+    return NetWeights(wide.mean, wide.spread, first, first_bias, whiten, whiten_bias, _bounded(wide.last))
 
 
 def load_weights(stored: str | IO[bytes]) -> NetWeights:
     with np.load(stored) as arrays:
-        return NetWeights(*(arrays[name] for name in NetWeights._fields))
+        return on_grids(NetWeights(*(arrays[name] for name in NetWeights._fields)))
 
 
 @cache
@@ -62,22 +77,27 @@ def shipped_weights() -> NetWeights:
         return load_weights(stored)
 
 
-def hidden_of(weights: NetWeights, features: Floats) -> Singles:
+def hidden_of(weights: NetWeights, features: Floats) -> Floats:
     """Return (rows, 1 + hidden): a constant and the whitened hidden layer."""
-    scaled = features.astype(np.float32)
-    scaled -= weights.mean
-    scaled /= weights.spread
-    summed = np.clip(scaled, -_OUTMOST, _OUTMOST, out=scaled) @ weights.first + weights.first_bias
-    white = np.maximum(summed, _LEAK * summed) @ weights.whiten + weights.whiten_bias
-    return np.concatenate([np.ones((len(white), 1), dtype=np.float32), white], axis=1)
+    scaled = on_grid(np.clip((features - weights.mean) / weights.spread, -_OUTMOST, _OUTMOST), _INPUT_GRID)
+    summed = scaled @ weights.first + weights.first_bias
+    bent = on_grid(np.maximum(summed, _LEAK * summed), _WEIGHT_GRID)
+    white = on_grid(np.clip(bent @ weights.whiten + weights.whiten_bias, -_LARGEST, _LARGEST), _INPUT_GRID)
+    return np.concatenate([np.ones((len(white), 1)), white], axis=1)
 
 
-def probabilities_of(last: Singles, hidden: Singles) -> Singles:
-    """Return (rows, 2, bins). `last` is the layer of all, (1 + hidden, outputs), or one for each row, rows in front."""
-    summed = hidden @ last if last.ndim == 2 else np.matmul(hidden[:, None, :], last)[:, 0]
-    shaped = summed.reshape(len(hidden), 2, BINS)
-    powers = np.exp(shaped - shaped.max(axis=2, keepdims=True))
-    shares: Singles = powers / powers.sum(axis=2, keepdims=True)
+def powers_of(scores: Floats) -> Floats:
+    """Return (rows, 2, bins) cumulated along the bins: how likely growth is to end in a bin or below, not yet shares
+    of one. `scores` are what a last layer makes of the hidden one, (rows, outputs)."""
+    shaped = scores.reshape(len(scores), 2, BINS)
+    cumulated: Floats = np.cumsum(np.exp(shaped - shaped.max(axis=2, keepdims=True)), axis=2)
+    return cumulated
+
+
+def probabilities_of(last: Floats, hidden: Floats) -> Floats:
+    """Return (rows, 2, bins) by one last layer."""
+    below = powers_of(hidden @ last)
+    shares: Floats = np.diff(below, axis=2, prepend=0.0) / below[:, :, -1:]
     return shares
 
 
@@ -86,36 +106,38 @@ def bins_of(growth: Floats) -> NDArray[np.intp]:
     return np.searchsorted(EDGES, growth, side="right")
 
 
-def quantiles_of(shares: Singles, level: Floats, probabilities: Floats = PROBABILITIES) -> Floats:
-    """Return demand in pods (rows, probabilities) from the shares of one question (rows, bins), linear within a bin."""
-    below = np.cumsum(shares, axis=1, dtype=np.float64)
-    below /= below[:, -1:]
-    reached = (below[:, None, :-1] < probabilities[None, :, None]).sum(axis=2)
-    inside = np.take_along_axis(shares, reached, axis=1)
-    before = np.take_along_axis(below, reached, axis=1) - inside
-    part = np.clip((probabilities - before) / np.maximum(inside, 1e-9), 0.0, 1.0)
-    lower = LOWER_EDGES[reached]
-    growth = lower + part * BIN_WIDTHS[reached]
+def quantiles_of(below: Floats, level: Floats, probabilities: Floats = PROBABILITIES) -> Floats:
+    """Return demand in pods (rows, probabilities) from `powers_of` one question (rows, bins), linear within a bin."""
+    wanted = probabilities * below[:, -1:]
+    reached = np.zeros(wanted.shape, dtype=np.intp)
+    for edge in range(below.shape[1] - 1):
+        reached += below[:, edge, None] < wanted
+    rows = np.arange(len(below))[:, None]
+    before = np.where(reached > 0, below[rows, reached - 1], 0.0)
+    inside = below[rows, reached] - before
+    part = np.clip((wanted - before) / np.maximum(inside, 1e-300), 0.0, 1.0)
+    growth = LOWER_EDGES[reached] + part * BIN_WIDTHS[reached]
     demand: Floats = np.maximum(np.exp(level[:, None] + growth) - OFFSET_PODS, 0.0)
     return demand
 
 
-def lesson(
-    last: Singles,
-    common: Singles,
-    hidden: Singles,
-    outcome: NDArray[np.intp],
-    rate: float = RATE,
-    fading: float = FADING,
-) -> Singles:
-    """Return the last layers (rows, 1 + hidden, outputs) after one outcome each: the bins (rows, 2) growth fell into.
+def lessons(
+    last: Floats, common: Floats, hidden: Floats, outcomes: NDArray[np.intp], rate: float = RATE
+) -> tuple[Floats, Floats]:
+    """Return the last layer after these lessons, and how likely it called each outcome (rows, 2) before.
 
-    It is a normalized gradient step on the likelihood of what happened. Each layer fades toward `common`, the layer of
-    all workloads, so a workload that behaves like all others ends with that. The fewer lessons, the higher the rate.
+    Each is a normalized gradient step on the likelihood of the bins that growth fell into. The layer fades toward
+    `common`, the layer of all workloads, so a workload that behaves like all others ends with that.
     """
     missed = -probabilities_of(last, hidden)
-    np.put_along_axis(missed, outcome[:, :, None], np.take_along_axis(missed, outcome[:, :, None], 2) + 1.0, axis=2)
-    step_rate = np.float32(rate) / (1.0 + (hidden[:, 1:] ** 2).sum(axis=1))
-    step = (hidden * step_rate[:, None])[:, :, None] * missed.reshape(len(hidden), 1, 2 * BINS)
-    faded: Singles = common + (last - common) * np.float32(1.0 - fading) + step
-    return faded
+    rows, questions = np.arange(len(hidden))[:, None], np.arange(2)
+    likely = -missed[rows, questions, outcomes]
+    missed[rows, questions, outcomes] += 1.0
+    rates = rate / (1.0 + (hidden[:, 1:] ** 2).sum(axis=1))
+    taught = on_grid(hidden * rates[:, None], _LAST_GRID).T @ on_grid(missed.reshape(len(hidden), -1), _WEIGHT_GRID)
+    kept = (1.0 - FADING) ** len(hidden)
+    return _bounded(common + (last - common) * kept + taught), likely
+
+
+def _bounded(last: Floats) -> Floats:
+    return on_grid(np.clip(last, -_LAST_LIMIT, _LAST_LIMIT), _LAST_GRID)
