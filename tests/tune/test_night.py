@@ -193,14 +193,14 @@ def test_a_bridge_is_tried_only_where_one_is_written() -> None:
 def test_an_objective_has_to_earn_its_place() -> None:
     """A week of the same slow mornings: what is seen coming is worth more than a target."""
     learned = ForecastChoice(model="learned")
-    found = find(case(policy(objective=Objective(), forecast=learned), startup_s=600.0))
+    found = find(case(policy(0.7, objective=Objective(), forecast=learned), startup_s=600.0))
     assert found.present is not None and not found.present.priced
-    assert found.settings is not None and found.settings.priced and found.settings.target == 0.3
+    assert found.settings is not None and found.settings.priced and found.settings.target == 0.7
 
 
 def test_prices_for_starting_and_keeping_are_chosen_too() -> None:
     """An objective that starts far too much by itself: the night finds cheaper prices than its own."""
-    lavish = policy(objective=Objective(start_share=60.0, keep_share=60.0), forecast=ForecastChoice(model="learned"))
+    lavish = policy(0.7, objective=Objective(start_share=60.0, keep_share=60.0), forecast=ForecastChoice(model="learned"))
     found = find(case(lavish, startup_s=600.0))
     assert found.settings is not None and found.settings.priced and found.settings.band is not None
     assert found.settings.band.start < 60.0 * 32.0
@@ -212,10 +212,12 @@ def test_prices_for_starting_and_keeping_are_chosen_too() -> None:
 def test_what_is_written_beside_an_objective_binds_it_in_the_backtest() -> None:
     """Whoever may never remove a pod pays for the highest peak all night."""
     never_down = Rate(down=Rates(select=Select.DISABLED))
-    written = policy(objective=Objective(settle=(never_down,)), forecast=ForecastChoice(model="learned"))
+    written = policy(0.7, objective=Objective(settle=(never_down,)), forecast=ForecastChoice(model="learned"))
     found = find(case(replace(written, tuning=Tuning(mode=TuningMode.ADVISE))))
     assert found.evidence is not None and found.evidence.before.cost > 1.5
-    assert found.evidence.before.churn_per_day < 6.0, "it has grown once, to some thirty pods, in a week"
+    assert found.evidence.before.churn_per_day < 0.4 * found.evidence.after.churn_per_day, (
+        "it has grown once, to some thirty pods, after a day by its target"
+    )
     assert found.settings is not None and not found.settings.priced
 
 

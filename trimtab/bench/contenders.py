@@ -20,7 +20,7 @@ from trimtab.sim.grid import DAY_STEPS, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.score import Days, score
 from trimtab.sim.simulate import simulate
-from trimtab.tune.rolling_choice import choose, picked
+from trimtab.tune.rolling_choice import SILENT_DAYS, choose, picked
 from trimtab.tune.search import CEILINGS, reactive_settings
 
 
@@ -121,7 +121,8 @@ class Runs:
         """The days of whoever was best so far; default HPA is there at first."""
         default = reactive_settings(hpa(), ClusterSpec()).index(settings_of(hpa()))
         j = np.array([days.j(lam) for days in self._family(self._believed, contender, startup_s)])
-        return picked(self._family(self._happened, contender, startup_s), choose(j, self.load.warmup_days, default))
+        chosen = choose(j, self.load.warmup_days, default, SILENT_DAYS if contender.priced else 0)
+        return picked(self._family(self._happened, contender, startup_s), chosen)
 
     @staticmethod
     def _family(families: Families, contender: Retuned, startup_s: float) -> list[Days]:

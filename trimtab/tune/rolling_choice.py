@@ -15,13 +15,17 @@ from trimtab.series import Floats
 from trimtab.sim.score import Days
 
 HALF_LIFE_DAYS = 7.0
+SILENT_DAYS = 1  # in which a learned forecast has too little history to say anything: the target decides
 GAIN = 0.02  # a smaller gain is not worth a change
 
 Choices = NDArray[np.intp]
 
 
-def choose(j: Floats, first_day: int, incumbent: int) -> Choices:
-    """Which candidate runs on each day, from j[candidate, day]; before `first_day` it is the incumbent."""
+def choose(j: Floats, first_day: int, incumbent: int, told: int = 0) -> Choices:
+    """Which candidate runs on each day, from j[candidate, day]; before `first_day` it is the incumbent.
+
+    Days before `told` say nothing of one of them and count for none.
+    """
     chosen = np.full(j.shape[1], incumbent)
     scores = np.zeros(j.shape[0])
     current = incumbent
@@ -29,7 +33,7 @@ def choose(j: Floats, first_day: int, incumbent: int) -> Choices:
         if day >= first_day:
             current = takeover(scores, current)
         chosen[day] = current
-        scores = fade(scores, j[:, day])
+        scores = fade(scores, j[:, day]) if day >= told else scores
     return chosen
 
 
@@ -47,10 +51,10 @@ def faded(j: Floats) -> Floats:
     return scores
 
 
-def day_weights(days: int) -> Floats:
-    """What each of so many days counts in the scores after them."""
+def day_weights(days: int, told: int = 0) -> Floats:
+    """What each of so many days counts in the scores after them; those before `told` do not."""
     weights: Floats = 0.5 ** (np.arange(days - 1, -1, -1) / HALF_LIFE_DAYS)
-    return weights
+    return np.where(np.arange(days) < told, 0.0, weights)
 
 
 def takeover(scores: Floats, current: int) -> int:

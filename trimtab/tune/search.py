@@ -30,7 +30,7 @@ from trimtab.sim.program import uncovered
 from trimtab.sim.score import Days
 from trimtab.sim.simulate import why_slow
 from trimtab.tune.case import Case, quick_form, quick_notes
-from trimtab.tune.rolling_choice import GAIN, choose, day_weights, faded, picked
+from trimtab.tune.rolling_choice import GAIN, SILENT_DAYS, choose, day_weights, faded, picked
 
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
@@ -157,8 +157,11 @@ def space_of(
 class Race:
     """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
 
-    def __init__(self, price: float, present: TunedSettings, days: Days, cautious: bool = False) -> None:
-        self.settings, self.days, self._price = present, days, price
+    def __init__(
+        self, price: float, present: TunedSettings, days: Days, cautious: bool = False, told: int = 0
+    ) -> None:
+        """Days before `told` say nothing of an objective and count for nobody."""
+        self.settings, self.days, self._price, self._told = present, days, price, told
         self._most_violating = days.violating + NOISE if cautious else None
         self._least = (1.0 - GAIN) * self._score(days)
 
@@ -171,15 +174,16 @@ class Race:
     def may_win(self, bare: Days) -> bool:
         """Whether a bridge could make enough of these: it hardly changes how many pods there are."""
         cost: Floats = bare.pods + START_PRICE * bare.starts
-        return float(faded(cost[None])[0]) < self._least
+        return float(faded(cost[None, self._told :])[0]) < self._least
 
     def limit(self, level: float) -> CostLimit:
         """What pods and starts may cost whoever comes now."""
         load = self.days.load
-        return cost_limit(self._least, day_weights(len(load)), load, DAY_STEPS, level, self._price)
+        weights = day_weights(len(load), self._told)
+        return cost_limit(self._least, weights, load, DAY_STEPS, level, self._price)
 
     def _score(self, days: Days) -> float:
-        return float(faded(days.j(self._price)[None])[0])
+        return float(faded(days.j(self._price)[None, self._told :])[0])
 
 
 class Trial:
@@ -216,6 +220,11 @@ class Trial:
         self.days |= {each: days for each, days in zip(missing, simulated, strict=True) if days is not None}
         return [(each, self.days[each]) for each in wanted if each in self.days]
 
+    @property
+    def told(self) -> int:
+        """The first day that says something of every candidate."""
+        return SILENT_DAYS if any(settings.priced for settings in self.space.bare) else 0
+
     def _carefully(self, settings: TunedSettings) -> TunedSettings:
         """As far that way as a short history allows."""
         if not self.cautious or settings.priced:
@@ -227,7 +236,7 @@ class Trial:
     def race(self, done: Callable[[int], None] = lambda count: None, everything: bool = False) -> Race:
         """The best settings; with `everything` no candidate is given up, so that each has all its days."""
         ((present, before),) = self.run([self.space.present])
-        race = Race(self.case.price, present, before, self.cautious)
+        race = Race(self.case.price, present, before, self.cautious, self.told)
         for priced in (True, False):
             bare = list(dict.fromkeys(self._carefully(each) for each in self.space.bare if each.priced is priced))
             whole = everything or len(self.case.scored) > 0  # the limit knows nothing of gaps
@@ -340,7 +349,7 @@ def _rolled(trial: Trial, warmup: int) -> Days:
     """The days of whoever was best by the days before each."""
     family, incumbent = list(trial.days.values()), list(trial.days).index(trial.space.present)
     j = np.array([days.j(trial.case.price) for days in family])
-    return picked(family, choose(j, warmup, incumbent))
+    return picked(family, choose(j, warmup, incumbent, trial.told))
 
 
 def _warmup(days: int) -> int:
