@@ -100,12 +100,12 @@ def coverage(load: Load, weights: NetWeights) -> dict[str, list[float]]:
     """How often the load stayed below its 90 % quantile, in percent, by start-up time."""
     scored = slice(load.warmup_days * DAY_STEPS, len(load.values) - DAY_STEPS // 24)
     shown, found = delayed(trailing_mean(load.values, MEAN_STEPS), 1), dict[str, list[float]](start=[], keep=[])
-    times = load.start + STEP_S * (1.0 + np.arange(len(shown)))
+    times = load.start + STEP_S * np.arange(1, len(shown) + 1, dtype=np.float64)
     for startup_s in STARTUPS_S:
         said = throughout(times, shown, 1.0, startup_s, weights)
         happened = outcomes(load.values, delay_steps(startup_s))[scored]
-        for question, word in enumerate(found):
-            below = logs(said[1 + question][scored, COVERED]) >= happened[:, question] - 1e-9
+        for question, (word, quantiles) in enumerate((("start", said.start), ("keep", said.keep))):
+            below = logs(quantiles[scored, COVERED]) >= happened[:, question] - 1e-9
             found[word].append(round(100.0 * float(below.mean()), 1))
     return found
 

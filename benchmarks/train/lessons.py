@@ -118,7 +118,7 @@ def _lessons(load: Floats, startup: int, count: int, fold: int, draw: np.random.
     mean_steps = int(draw.choice(VIEWS, p=VIEW_SHARES))
     shown = delayed(trailing_mean(load, mean_steps), 1)
     every = int(draw.choice(TICKS))
-    times = (1.0 + np.arange(0, len(load), every)) * STEP_S
+    times = STEP_S * np.arange(1, len(load) + 1, every, dtype=np.float64)
     observed = shown[::every]
     ends = (times // 60.0).astype(np.int64)
     past = past_of(minute_means(ends, observed), int(ends[0]), 1.0)

@@ -56,7 +56,7 @@ def studied(values: Floats, startup_s: float = 120.0, known: Study | None = None
 def told(values: Floats, about: Study, at: float | None = None) -> Forecast | Missing:
     """What is said at the end of these minutes, or later."""
     end = (FIRST + len(values)) * 60.0
-    times = (FIRST + 1.0 + np.arange(len(values))) * 60.0
+    times = 60.0 * np.arange(FIRST + 1, FIRST + len(values) + 1, dtype=np.float64)
     moment = Moment(about, 120.0, newest_of(times, values, at or end))
     (found,) = say([moment], values[None, -HOUR_BEFORE:], end)
     return found

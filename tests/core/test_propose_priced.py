@@ -14,7 +14,7 @@ from tests.core.build import CPU, NOW, busy, hpa, per_second, pod, total
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence, table
 from trimtab.core.model import Forecast, Memory, Missing, Observation, PodSamples, Quantile, Reason, TotalSample
-from trimtab.core.priced import level, levels, load_above
+from trimtab.core.priced import level, levels
 from trimtab.policy import (
     Bounds,
     Bridge,
@@ -277,14 +277,7 @@ def test_the_table_says_why() -> None:
 )
 def test_one_forecast_is_priced_as_many_are(values: list[float], price: float, carries: float) -> None:
     demand = [Quantile(p, carries * value) for p, value in zip(PROBABILITIES, values, strict=True)]
-    many = levels(np.array(PROBABILITIES), np.array([values]), price)
-    one = level(demand, price, carries=carries)
-    assert one == many[0] or _nearly_as_good(values, price, one, int(many[0]))
-
-
-def _nearly_as_good(values: list[float], price: float, one: int, other: int) -> bool:
-    """Two levels that cost the same but for the last bit."""
-    pods = np.ceil(np.array(values) / 0.8 - 1e-9)
-    cost = pods + price * load_above(np.array(PROBABILITIES), np.array([values]))[0]
-    best = [cost[pods == count].min() for count in (one, other)]
-    return bool(abs(best[0] - best[1]) < 1e-6 * max(1.0, best[0]))
+    scaled = np.array([[carries * value for value in values]])
+    assert levels(np.array(PROBABILITIES), scaled, [price], carries=carries)[0].tolist() == [
+        level(demand, price, carries=carries)
+    ]

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from tests.sim.policies import LOAD
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.forecast.learned.model import startup_of, throughout
-from trimtab.core.model import Forecast, Missing, Observation, Quantile, TotalSample
-from trimtab.core.priced import level, levels
+from trimtab.core.model import Forecast, Missing, Observation, TotalSample
 from trimtab.core.startup import startup
 from trimtab.core.tuned import settings_of, tuned
 from trimtab.policy import (
@@ -23,6 +22,7 @@ from trimtab.policy import (
     Policy,
     PricedBand,
     Rate,
+    Rule,
     Stabilise,
     StabiliseMax,
     TotalAverage,
@@ -85,7 +85,8 @@ def test_a_forecast_of_all_ticks_at_once_is_that_of_each_tick(kind: str, step_s:
 
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
-    settle = draw(st.sampled_from([(Stabilise(), Rate()), (StabiliseMax(), UpLimit()), (Stabilise(down_s=900.0),)]))
+    written: list[tuple[Rule, ...]] = [(Stabilise(), Rate()), (StabiliseMax(), UpLimit()), (Stabilise(down_s=900.0),)]
+    settle = draw(st.sampled_from(written))
     own = draw(st.sampled_from([(), settle[:1]]))
     price, carries = draw(st.sampled_from([8.0, 32.0, 128.0])), draw(st.sampled_from([0.5, 1.0, 3.0]))
     objective = Objective(price=price, start_share=draw(st.sampled_from([0.125, 0.25, 1.0])), settle=own)
@@ -118,12 +119,3 @@ def test_a_compiled_backtest_of_an_objective_is_decide_step_by_step(
     assert np.array_equal(compiled.replicas, stepped.replicas)
     assert np.array_equal(compiled.resized, stepped.resized)
     assert np.allclose(compiled.billed, stepped.billed, rtol=1e-12)
-
-
-@given(st.lists(st.floats(0.0, 100.0), min_size=4, max_size=4), st.floats(0.1, 500.0), st.floats(0.1, 9.0))
-def test_what_many_forecasts_are_worth_is_what_each_is_worth(values: list[float], price: float, carries: float) -> None:
-    probabilities = np.array([0.3, 0.5, 0.9, 0.99])
-    ascending = sorted(values)
-    (many,) = levels(probabilities, np.array([ascending]), [price], 0.8, carries).tolist()
-    one = level([Quantile(*pair) for pair in zip(probabilities.tolist(), ascending, strict=True)], price, 0.8, carries)
-    assert many == [one]

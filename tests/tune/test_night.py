@@ -200,7 +200,9 @@ def test_an_objective_has_to_earn_its_place() -> None:
 
 def test_prices_for_starting_and_keeping_are_chosen_too() -> None:
     """An objective that starts far too much by itself: the night finds cheaper prices than its own."""
-    lavish = policy(0.7, objective=Objective(start_share=60.0, keep_share=60.0), forecast=ForecastChoice(model="learned"))
+    lavish = policy(
+        0.7, objective=Objective(start_share=60.0, keep_share=60.0), forecast=ForecastChoice(model="learned")
+    )
     found = find(case(lavish, startup_s=600.0))
     assert found.settings is not None and found.settings.priced and found.settings.band is not None
     assert found.settings.band.start < 60.0 * 32.0

@@ -195,10 +195,7 @@ def run_into(
                     wish, ratio = settled, settled / current
             wanted = clamp(ceil(wish - 1e-9), least, most)
         if raw >= 0:  # what was recommended counts for either rules; who does not look back keeps nothing
-            push(highs, t, raw, True)
-            push(lows, t, raw, False)
-            push(priced_highs, t, raw, True)
-            push(priced_lows, t, raw, False)
+            push_all(highs, lows, priced_highs, priced_lows, t, raw)
         if wanted > current:
             up_at = t
             note(grown, t, wanted - current, up_period)
@@ -218,6 +215,14 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
         return (float(current) if ratio == 1.0 else float(whole(total / share))), ratio
     ratio = (value / current) / target
     return current * ratio, ratio
+
+
+@compiled
+def push_all(highs: Ints, lows: Ints, priced_highs: Ints, priced_lows: Ints, t: int, raw: int) -> None:
+    push(highs, t, raw, True)
+    push(lows, t, raw, False)
+    push(priced_highs, t, raw, True)
+    push(priced_lows, t, raw, False)
 
 
 @compiled

@@ -157,9 +157,7 @@ def space_of(
 class Race:
     """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
 
-    def __init__(
-        self, price: float, present: TunedSettings, days: Days, cautious: bool = False, told: int = 0
-    ) -> None:
+    def __init__(self, price: float, present: TunedSettings, days: Days, cautious: bool = False, told: int = 0) -> None:
         """Days before `told` say nothing of an objective and count for nobody."""
         self.settings, self.days, self._price, self._told = present, days, price, told
         self._most_violating = days.violating + NOISE if cautious else None
