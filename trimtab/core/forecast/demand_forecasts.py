@@ -171,6 +171,8 @@ class DemandForecasts:
             said = self._said[owner] = wish, answers
         if reading:
             self._taken_over.add(owner)
+        elif self._outdated.isdisjoint(said[0].keys) and owner not in self._asked and owner not in self._under_way:
+            self._taken_over.discard(owner)  # all that was read back has been studied
         if owner in self._taken_over:
             return (BEING_READ,) * len(said[0].keys)
         return said[1]
@@ -239,8 +241,6 @@ class DemandForecasts:
             if wish.owner in wanted:
                 del self._under_way[wish.owner]
             if not answers.forecasts:
-                if self._outdated.isdisjoint(wish.keys):  # all that was read back has been studied
-                    self._taken_over.discard(wish.owner)
                 continue
             forecasts = tuple(next(rows) for _ in wish.keys)
             if wish.owner in wanted and self._keys.get(wish.owner) == wish.keys:
