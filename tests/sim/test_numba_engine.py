@@ -15,6 +15,7 @@ from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Quantile, Reason, TotalSample
 from trimtab.core.remember import remember
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import (
     SLO,
     Admit,
