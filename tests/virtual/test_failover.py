@@ -6,6 +6,7 @@ leader then writes is compared with a twin that nothing happened to; decreases m
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -237,9 +238,14 @@ def test_the_target_does_not_take_the_place_of_a_price_that_is_not_known_yet() -
         assert cluster.replicas(WEB) < 0.75 * 8.0 / 0.3
 
 
+def moving(load: Callable[[float], float]) -> Callable[[float], float]:
+    """The same, a little up and down: of a load that never moves nothing is forecast."""
+    return lambda seconds: load(seconds) * (1.0 + 0.03 * math.sin(seconds / 97.0))
+
+
 def test_history_that_cannot_be_read_is_waited_for_five_minutes() -> None:
     with Cluster(seed=1, operators=2, lease_s=LEASE_S) as cluster:
-        priced_below_its_target(cluster, load_of("steady"))
+        priced_below_its_target(cluster, moving(load_of("steady")))
         cluster.faults(Refusing(KILLED_S, plural="configmaps", methods=("GET",), status=503))
         cluster.run(minutes=5)
         assert cluster.conditions("Autoscaler", WEB)["PredictionReady"] == ("False", "PredictFailed")
@@ -249,7 +255,7 @@ def test_history_that_cannot_be_read_is_waited_for_five_minutes() -> None:
 
 def test_a_new_leader_lets_no_pod_of_an_objective_go_for_one_window() -> None:
     with Cluster(seed=1, operators=2, lease_s=LEASE_S) as cluster:
-        priced_below_its_target(cluster, lambda seconds: 12.0 if seconds < KILLED_S else 4.0)
+        priced_below_its_target(cluster, moving(lambda seconds: 12.0 if seconds < KILLED_S else 4.0))
         cluster.run(minutes=15)
         first_s = next(at for at, count in written_since(cluster, KILLED_S) if count < 12.0)
         assert led(cluster) + WINDOW_S <= first_s <= led(cluster) + WINDOW_S + 8 * TICK_S

@@ -171,8 +171,8 @@ class DemandForecasts:
             said = self._said[owner] = wish, answers
         if reading:
             self._taken_over.add(owner)
-        elif self._outdated.isdisjoint(said[0].keys) and owner not in self._asked and owner not in self._under_way:
-            self._taken_over.discard(owner)  # all that was read back has been studied
+        elif all(key in self._studies for key in said[0].keys):  # made when all was read
+            self._taken_over.discard(owner)
         if owner in self._taken_over:
             return (BEING_READ,) * len(said[0].keys)
         return said[1]
