@@ -45,8 +45,8 @@ def levels(
     pods, above = np.ceil(values / carries / service_level - 1e-9), load_above(probabilities, values)
     found = np.empty((len(prices), len(values)))
     for place, price in enumerate(prices):
-        cost = pods + price * above / carries
-        found[place] = np.take_along_axis(pods, cost.argmin(axis=1)[:, None], axis=1)[:, 0]
+        costs = pods + price * above / carries
+        found[place] = np.take_along_axis(pods, costs.argmin(axis=1)[:, None], axis=1)[:, 0]
     return found
 
 
