@@ -144,9 +144,10 @@ def test_what_was_wished_while_priced_still_holds_when_the_forecast_falls_silent
     assert replicas(priced(), later, first.memory) == first.plan.replicas >= 20
 
 
-def test_metrics_that_are_missing_keep_the_size() -> None:
-    blind = replace(seeing(12, 8.0, expecting(30.0)), samples=(Missing(reason=Reason.UNREACHABLE),))
-    assert replicas(priced(), blind) == 12
+@pytest.mark.parametrize(("expected", "wanted"), [(3.0, 12), (30.0, 24)])
+def test_without_metrics_a_forecast_may_add_pods_and_removes_none(expected: float, wanted: int) -> None:
+    unseen = replace(seeing(12, 8.0, expecting(expected)), samples=(Missing(reason=Reason.UNREACHABLE),))
+    assert replicas(priced(), unseen) == wanted
 
 
 def saturated(used: float, limit: float | None) -> Observation:
