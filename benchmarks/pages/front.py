@@ -1,13 +1,13 @@
-"""The picture of README: one morning of the demo's slow starter, under HPA and under trimtab, from a run of the demo.
+"""The figures and the picture of README and of the home page, from a run of the demo.
 
-python benchmarks/pages/ramp.py docs/pictures/ramp.svg
+python benchmarks/pages/front.py
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -32,9 +32,41 @@ STYLE = """
 """
 
 
-def main(path: str) -> None:
-    slowest = max(demo_fleet(), key=lambda workload: workload.pods.startup_s)
-    Path(path).write_text(picture(play(slowest)))
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "docs/pictures/ramp.svg"
+PAGES = {"README.md": "docs/", "docs/index.md": ""}
+FIRST, LAST = "<!-- figures: written by benchmarks/pages/front.py -->", "<!-- end of figures -->"
+
+
+def main() -> None:
+    results = [play(workload) for workload in demo_fleet()]
+    PICTURE.write_text(picture(max(results, key=lambda result: result.workload.pods.startup_s)))
+    for page, folder in PAGES.items():
+        text = (ROOT / page).read_text()
+        before, rest = text.split(FIRST)
+        (ROOT / page).write_text(f"{before}{FIRST}\n\n{figures(results, folder)}\n\n{rest[rest.index(LAST) :]}")
+
+
+def figures(results: Sequence[DemoResult], folder: str) -> str:
+    """What the demo comes to, in three rows that need no glossary."""
+    sides = [[result.today for result in results], [result.ours for result in results]]
+    overload = [fmean(outcome.figures.violations for outcome in side) for side in sides]
+    hours = [sum(outcome.pod_hours for outcome in side) for side in sides]
+    memory = [
+        sum(result.memory_gib[side] * sides[side][place].pod_hours for place, result in enumerate(results))
+        for side in (0, 1)
+    ]
+    return "\n".join(
+        (
+            "| one week of the four services of the demo | as they are today | with trimtab |",
+            "|---|---|---|",
+            f"| load that met overloaded pods, or mail that came late | {overload[0]:.1f} % | {overload[1]:.1f} % |",
+            f"| pod hours | {hours[0]:,.0f} | {hours[1]:,.0f} |",
+            f"| reserved memory, GiB hours | {memory[0]:,.0f} | {memory[1]:,.0f} |",
+            "",
+            f"The demo is simulated. [The benchmark]({folder}benchmark.md) replays 40 recorded loads.",
+        )
+    )
 
 
 def picture(result: DemoResult) -> str:
@@ -99,4 +131,4 @@ def _shaded(xs: Floats, upper: Floats, lower: Floats) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
