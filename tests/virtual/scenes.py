@@ -122,3 +122,47 @@ def _memory(draw: random.Random, steps: int, step_s: float) -> Floats:
     """Less than the limit of a single pod, beside what each of them uses idle."""
     waves = np.sin(np.arange(steps) * step_s / draw.uniform(600, 3600))
     return np.round((0.403 + 0.3 * waves) * GIB)  # however many share it: no whole percent, which bytes would miss
+
+
+def blended(seed: int, blend: str) -> Scene:
+    """An Autoscaler that writes sizes and replicas; its metric does not depend on the sizes."""
+    draw = random.Random(seed)
+    every = {"containerName": "*", "minAllowed": {"cpu": _cores(1)}, "maxAllowed": {"cpu": _cores(16)}}
+    vertical = {"apply": "InPlace", "resourcePolicy": {"containerPolicies": [every]}}
+    target = {"type": "AverageValue", "averageValue": _cores(1)}
+    metric = draw.choice(
+        [
+            {"type": "Pods", "pods": {"metric": {"name": "load"}, "target": target}},
+            {"type": "External", "external": {"metric": {"name": "web"}, "target": target}},
+        ]
+    )
+    spec: dict[str, Any] = {
+        "minReplicas": 1,
+        "maxReplicas": 12,
+        "metrics": [metric],
+        "vertical": vertical,
+        "blend": BLENDS[blend],
+    }
+    manifest, steps, step_s = autoscaler(NAME, **spec), 240, 15.0
+    load, memory = _load(draw, seed, steps, step_s), _memory(draw, steps, step_s)
+    return Scene(manifest, policy_of(manifest), load, memory, draw.randint(1, 6), 60.0, step_s)
+
+
+def _cores(pods: int) -> str:
+    return f"{pods * CORES:.0f}"
+
+
+def _bucket(first: int, last: int, size: int) -> dict[str, Any]:
+    ends = {
+        "replicas": (first, last),
+        "cpu": (_cores(size), _cores(2 * size)),
+        "memory": (f"{size}Gi", f"{2 * size}Gi"),
+    }
+    return {name: dict(zip(("min", "max"), pair, strict=True)) for name, pair in ends.items()}
+
+
+BLENDS: dict[str, dict[str, Any]] = {
+    "capacity": {"capacity": {"preferred": {"cpu": _cores(2), "memory": "2Gi"}}},
+    "buckets": {"buckets": {"buckets": [_bucket(1, 3, 1), _bucket(4, 12, 2)]}},
+    "weights": {"weights": {"intervals": [{"vpaWeight": 0.5, "startReplicaCount": 1, "lastReplicaCount": 12}]}},
+}

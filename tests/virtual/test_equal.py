@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.virtual.cluster import START, Cluster
 from tests.virtual.faults import BadMetrics, Killed
-from tests.virtual.scenes import CORES, NAME, Scene, annotated, scene
+from tests.virtual.scenes import BLENDS, CORES, NAME, Scene, annotated, blended, scene
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Reason
 from trimtab.core.remember import first_sight
 from trimtab.journal_replay import replay
@@ -23,7 +23,7 @@ from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts
 from trimtab.ticks import ObjectName, Tick, tick_of
 
-QUICK, QUICK_ANNOTATED = (1, 2, 3, 7, 22), (0, 1, 5)
+QUICK, QUICK_ANNOTATED, QUICK_BLENDED = (1, 2, 3, 7, 22), (0, 1, 5), (1, 2)
 MANY = 200
 UNKNOWN = Missing(reason=Reason.ABSENT)
 OF_PODS = {"ready", "capacity", "cpu_cores", "memory_bytes"}  # where no signal asks for pods the simulator shows none
@@ -155,6 +155,27 @@ def test_the_journal_equals_the_simulators_decisions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(MANY))
 def test_the_journal_equals_the_simulators_decisions_for_many_seeds(seed: int) -> None:
     check(seed)
+
+
+def check_blend(blend: str, seed: int) -> None:
+    """By recent usage, which the operator measures minute by minute."""
+    given = blended(seed, blend)
+    expected = by_the_simulator(given)
+    assert any(decision.change and decision.change.sizes for _, decision in expected.acts.values())
+    assert_same(by_the_operator(given, seed), expected)
+
+
+@pytest.mark.parametrize("seed", QUICK_BLENDED)
+@pytest.mark.parametrize("blend", BLENDS)
+def test_the_journal_equals_the_simulators_decisions_of_both_axes(blend: str, seed: int) -> None:
+    check_blend(blend, seed)
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("seed", range(MANY))
+@pytest.mark.parametrize("blend", BLENDS)
+def test_the_journal_equals_the_simulators_decisions_of_both_axes_for_many_seeds(blend: str, seed: int) -> None:
+    check_blend(blend, seed)
 
 
 def check_forecasts(seed: int) -> None:

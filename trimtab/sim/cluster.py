@@ -240,6 +240,8 @@ class _Cluster:
         self.memory = restored(msgspec.json.decode(text, type=Memory), at, self.replicas)
         if self.forecasts:
             self.forecasts.restart()
+        if self.usage:
+            self.usage.restart()
 
     def _observe(self, step: int, at: float) -> Observation:
         pods, policy = self.pods, self.policy
@@ -256,7 +258,7 @@ class _Cluster:
         )
         if self.forecasts:
             seen = self.forecasts.complete(seen, pods.facts(self.start, self.step_s))
-        return self.usage.complete(seen, self.meter, pods) if self.usage else seen
+        return self.usage.complete(seen, self.meter, pods, trouble) if self.usage else seen
 
     def _trouble(self, step: int) -> Trouble:
         fault = next((fault for kind in _METRIC_FAULTS if (fault := self._fault(step, kind))), None)

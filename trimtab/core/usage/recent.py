@@ -12,6 +12,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from trimtab.core.model import Pod, RecentUsage
+from trimtab.core.usage.histograms import ContainerSample
 from trimtab.policy import Size
 
 WINDOW_S = 300.0
@@ -51,6 +52,15 @@ def minute_mean(at: float, pods: Iterable[Pod], measured: Mapping[str, PodUsage]
                 memory_bytes=_sum(known.memory_bytes, size.memory_bytes),
             )
     return MinuteMean(at, totals, complete and bool(totals))
+
+
+def used_by_pods(samples: Iterable[ContainerSample]) -> dict[str, PodUsage]:
+    """Samples of the containers of one workload, by pod."""
+    used: dict[str, PodUsage] = {}
+    for sample in samples:
+        pod = used.setdefault(sample.pod, PodUsage(sample.at, {}))
+        pod.containers[sample.container] = Size(cpu_cores=sample.cpu_cores, memory_bytes=sample.memory_bytes)
+    return used
 
 
 class RecentWindow:

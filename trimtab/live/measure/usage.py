@@ -19,7 +19,7 @@ from trimtab.core.model import Missing, Reason, UsageEstimates
 from trimtab.core.usage.backfill import ContainerSeries, adopt, observe_cpu, observe_memory
 from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
-from trimtab.core.usage.recent import PodUsage, RecentWindow, minute_mean
+from trimtab.core.usage.recent import RecentWindow, minute_mean, used_by_pods
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
 from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
@@ -30,7 +30,6 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import OomKill
 from trimtab.live.measure.background import Lane, Lanes
 from trimtab.live.measure.readings import amounts_of
-from trimtab.policy import Size
 from trimtab.series import Frame
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
@@ -110,10 +109,7 @@ class UsageWatch:
         known, self._recent = self._recent, {}
         for target in targets:
             window = self._recent[target.uid] = known.get(target.uid) or RecentWindow()
-            used: dict[str, PodUsage] = {}
-            for sample in self._samples(target, measured):
-                pod = used.setdefault(sample.pod, PodUsage(sample.at, {}))
-                pod.containers[sample.container] = Size(cpu_cores=sample.cpu_cores, memory_bytes=sample.memory_bytes)
+            used = used_by_pods(self._samples(target, measured))
             window.note(minute_mean(at, self.cluster.pods_of(target), used))
 
     def _estimated(self, at: float) -> dict[str, UsageEstimates]:
