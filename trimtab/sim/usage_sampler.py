@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Missing, Observation, PodSamples, Reason, UsageEstimates
 from trimtab.core.usage import ContainerSample, UsageHistograms, usages
-from trimtab.core.usage.recent import RecentWindow, minute_mean, used_by_pods
+from trimtab.core.usage.recent import RecentWindow, minute_mean
 from trimtab.policy import Metric, MetricKind, Utilization
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.simulated_pods import CONTAINER, Pods, SimPod
@@ -26,18 +26,16 @@ class UsageSampler:
     def __init__(self) -> None:
         self._book, self._recent = UsageHistograms(), RecentWindow()
         self._usage: UsageEstimates | Missing = Missing(reason=Reason.NOT_ENOUGH_HISTORY)
-        self._sampled_at = float("-inf")
-        self._news = False  # the estimates are older than the book
+        self._sampled_at, self._news = float("-inf"), False  # news: the estimates are older than the book
 
     def complete(self, seen: Observation, meter: Meter, pods: Pods, trouble: Trouble = NO_TROUBLE) -> Observation:
         """The observation with what is known about usage."""
         if seen.at - self._sampled_at >= SAMPLE_S:
-            self._sampled_at = seen.at
+            self._sampled_at, self._news = seen.at, True
             samples = _samples(meter, pods, trouble)
             self._book.observe(samples)
             self._book.forget(seen.at)
-            self._recent.note(minute_mean(seen.at, seen.pods, used_by_pods(samples)))
-            self._news = True
+            self._recent.note(minute_mean(seen.at, seen.pods, samples))
         if self._news:
             self._news = False
             found = usages(self._book, seen.at).get(WORKLOAD)
@@ -51,7 +49,7 @@ class UsageSampler:
 
     def restart(self) -> None:
         """Histograms are in checkpoints; what was used in the last minutes is not."""
-        self._recent = RecentWindow()
+        self._recent, self._sampled_at = RecentWindow(), float("-inf")
 
 
 def _samples(meter: Meter, pods: Pods, trouble: Trouble) -> list[ContainerSample]:

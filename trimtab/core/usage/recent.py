@@ -27,40 +27,25 @@ class MinuteMean(NamedTuple):
     complete: bool
 
 
-class PodUsage(NamedTuple):
-    """What the containers of one pod used in the minute before `at`."""
-
-    at: float
-    containers: dict[str, Size]
-
-
-def minute_mean(at: float, pods: Iterable[Pod], measured: Mapping[str, PodUsage]) -> MinuteMean:
+def minute_mean(at: float, pods: Iterable[Pod], samples: Iterable[ContainerSample]) -> MinuteMean:
     """Add up the pods that serve; a pod that starts or ends says nothing about the load."""
     totals: dict[str, Size] = {}
+    used: dict[str, list[ContainerSample]] = {}
+    for sample in samples:
+        used.setdefault(sample.pod, []).append(sample)
     complete = True
     for pod in pods:
         if not pod.ready or pod.deleting:
             continue
-        usage = measured.get(pod.name)
-        if usage is None or at - usage.at > STALE_S:
-            complete = False
-            continue
-        for name, size in usage.containers.items():
-            known = totals.get(name, Size(cpu_cores=0.0, memory_bytes=0.0))
-            totals[name] = Size(
-                cpu_cores=_sum(known.cpu_cores, size.cpu_cores),
-                memory_bytes=_sum(known.memory_bytes, size.memory_bytes),
+        found = [sample for sample in used.get(pod.name, ()) if at - sample.at <= STALE_S]
+        complete = complete and bool(found)
+        for sample in found:
+            known = totals.get(sample.container, Size(cpu_cores=0.0, memory_bytes=0.0))
+            totals[sample.container] = Size(
+                cpu_cores=_sum(known.cpu_cores, sample.cpu_cores),
+                memory_bytes=_sum(known.memory_bytes, sample.memory_bytes),
             )
     return MinuteMean(at, totals, complete and bool(totals))
-
-
-def used_by_pods(samples: Iterable[ContainerSample]) -> dict[str, PodUsage]:
-    """Samples of the containers of one workload, by pod."""
-    used: dict[str, PodUsage] = {}
-    for sample in samples:
-        pod = used.setdefault(sample.pod, PodUsage(sample.at, {}))
-        pod.containers[sample.container] = Size(cpu_cores=sample.cpu_cores, memory_bytes=sample.memory_bytes)
-    return used
 
 
 class RecentWindow:

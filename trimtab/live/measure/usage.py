@@ -19,7 +19,7 @@ from trimtab.core.model import Missing, Reason, UsageEstimates
 from trimtab.core.usage.backfill import ContainerSeries, adopt, observe_cpu, observe_memory
 from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
-from trimtab.core.usage.recent import RecentWindow, minute_mean, used_by_pods
+from trimtab.core.usage.recent import RecentWindow, minute_mean
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
 from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
@@ -109,8 +109,7 @@ class UsageWatch:
         known, self._recent = self._recent, {}
         for target in targets:
             window = self._recent[target.uid] = known.get(target.uid) or RecentWindow()
-            used = used_by_pods(self._samples(target, measured))
-            window.note(minute_mean(at, self.cluster.pods_of(target), used))
+            window.note(minute_mean(at, self.cluster.pods_of(target), self._samples(target, measured)))
 
     def _estimated(self, at: float) -> dict[str, UsageEstimates]:
         return {
