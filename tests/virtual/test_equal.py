@@ -178,6 +178,15 @@ def test_the_journal_equals_the_simulators_decisions_of_both_axes_for_many_seeds
     check_blend(blend, seed)
 
 
+@pytest.mark.parametrize("blend", BLENDS)
+def test_neither_axis_moves_while_nothing_is_measured(blend: str) -> None:
+    """Pods that were kept, times their size, were taken for demand: 3 pods became 12 in four minutes."""
+    given, silent = blended(0, blend), Silent(1200.0, 1500.0)
+    found = by_the_operator(given, 0, silent=silent)
+    assert_same(found, by_the_simulator(given, silent=silent))
+    assert not [second for second in found.seconds_of_acts() if silent.start_s <= second < silent.end_s]
+
+
 def check_forecasts(seed: int) -> None:
     """Of an annotated HPA, which scales by itself: what is forecast from what the operator saw."""
     given, spoke = annotated(seed), 0

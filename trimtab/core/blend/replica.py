@@ -74,8 +74,8 @@ def total(need: ReplicaNeed, wishes: AxisWishes, axis: Axis) -> float:
     a size that grew by an earlier decision; no more than maxReplicas of them count.
     """
     vertical = need.target * wishes.current if need.recent is None else need.recent
-    if axis not in wishes.speaks_for:
-        return vertical
+    if axis not in wishes.speaks_for or (wishes.blind and need.recent is not None):
+        return vertical  # what is kept while nothing is measured asks for nothing: it would grow with every pod
     asked = wishes.asked.get(axis)
     pods = wishes.wanted if asked is None else asked.pods
     return max(vertical, min(pods, wishes.max_replicas) * (need.present if need.basis is None else need.basis))
@@ -88,7 +88,7 @@ def followed(size: float, need: ReplicaNeed | ContainerNeed, wishes: AxisWishes)
     if size > need.present * (1.0 + _NOISE):
         return stepped(size)
     lower = max(size, min(need.present, need.target))
-    return lower if wishes.complete and lower < need.present * (1.0 - SMALL) else need.present
+    return lower if wishes.complete and not wishes.blind and lower < need.present * (1.0 - SMALL) else need.present
 
 
 def stepped(amount: float) -> float:
