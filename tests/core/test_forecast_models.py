@@ -238,8 +238,9 @@ def test_the_future_is_never_looked_at(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FORECASTERS))
 def test_every_forecaster_answers_every_row(name: str) -> None:
-    t = clock(3)
-    history = frame(wave(t), np.full(len(t), np.nan), np.full(len(t), 3.0))
+    step_s = FORECASTERS[name].bin_s or 300.0
+    t = clock(3, step_s)
+    history = frame(wave(t), np.full(len(t), np.nan), np.full(len(t), 3.0), step_s=step_s)
     answers = FORECASTERS[name].forecast(history, 600.0, history.end)
     assert len(answers) == 3
     assert isinstance(answers[1], Missing)

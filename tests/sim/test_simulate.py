@@ -46,7 +46,9 @@ def test_every_policy_is_reported_done(simulation: Simulation) -> None:
     assert len(done) == 3, "two policies that differ in their bridge are one replay"
 
 
-def test_prices_share_one_forecast(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_share_one_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = Simulation(np.tile(LOAD, 2), ClusterSpec(), first_pods=20)  # one day's forecasts are too few to trust
+
     def priced(price: float) -> Policy:
         return replace(on_load(), objective=Objective(price=price), forecast=ForecastChoice(model="learned"))
 

@@ -240,6 +240,7 @@ def _too_far(level: Floats, habit: Habits) -> Flags:
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: LearnedOptions = DEFAULT) -> list[Forecast | Missing]:
     """Rows of minutes, in what one pod carries at 100 %, as if nothing finer had been observed."""
+    assert frame.step_s == FINE_S
     frame = known_at(frame, at).tail(round(HISTORY_S / FINE_S))
     first, end, startup_s = round(frame.start / FINE_S), int(at // FINE_S), startup_of(horizon_s)
     moments, half = [], range(end // BLOCK, end // BLOCK + 1)
