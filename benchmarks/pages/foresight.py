@@ -310,7 +310,7 @@ is what it remembers (fifteen days by minute), or read back from Prometheus at f
   `status.tuning.reason` says so. Where no night can compare it with the target, it steers as it is written.
 - **An edit** of the object ends what tuning put in force: the owner's word is newer.
 
-It happens in a process of its own, the least important one of the machine, with at most 384 MiB and twenty seconds of CPU per workload: it may die, and
+It happens in a process of its own, the least important one of the machine, with at most 448 MiB and twenty seconds of CPU per workload: it may die, and
 no tick notices. `python benchmarks/tuning.py` says how long a fleet takes.
 
 ```

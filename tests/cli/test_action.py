@@ -14,7 +14,7 @@ HISTORY = ROOT / "examples/007-history"
 
 
 @pytest.mark.parametrize("workload_first", [False, True])
-@pytest.mark.parametrize(("fail_if", "code"), [("violations > 100%", 0), ("violations > 1%\ncost > 90%", 1)])
+@pytest.mark.parametrize(("fail_if", "code"), [("violations > 100%", 0), ("violations > 0.05%\ncost > +90%", 1)])
 def test_the_report_has_both_and_the_code_is_the_worse(
     tmp_path: Path, fail_if: str, code: int, workload_first: bool
 ) -> None:

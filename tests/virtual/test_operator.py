@@ -241,9 +241,7 @@ def test_a_bug_between_two_ticks_costs_nobody_the_ticks(monkeypatch: pytest.Monk
         cluster.bugs.met.clear()
 
 
-@pytest.mark.parametrize(
-    ("of", "what"), [(Ticker, "take_over"), (Ticker, "clock_set"), (WatchedCluster, "unsettled"), (ServedKinds, "find")]
-)
+@pytest.mark.parametrize(("of", "what"), [(Ticker, "take_over"), (WatchedCluster, "unsettled"), (ServedKinds, "find")])
 def test_a_bug_in_the_loop_costs_a_pass_and_not_the_process(
     of: type, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

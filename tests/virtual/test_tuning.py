@@ -123,13 +123,15 @@ def test_advice_is_only_said_and_an_edit_ends_what_was_found() -> None:
 
 
 def test_limits_bind_and_a_workload_without_a_week_behind_it_waits() -> None:
-    limits = {"target": {"min": "15", "max": "30"}, "stabilizationWindowSeconds": {"max": 300}}
+    limits = {"target": {"min": "15", "max": "22"}, "stabilizationWindowSeconds": {"max": 300}}
     with night(3) as cluster:
         tuned_cluster(cluster, tuning=NIGHTLY | {"limits": limits})
         cluster.deploy("shop/new", replicas=2, load=2.0)
         cluster.apply(autoscaler("shop/new", 50, tuning=NIGHTLY))
         cluster.run(minutes=40)
-        assert said(cluster)["inForce"].startswith("target 30,") and "window 30m" not in said(cluster)["inForce"]
+        target = said(cluster)["inForce"].split()[1].rstrip(",")
+        assert target == "written" or 15 <= float(target) <= 22, "without limits it is 25"
+        assert "window 30m" not in said(cluster)["inForce"]
         new = cluster.get("Autoscaler", "shop/new")["status"]["tuning"]
         assert new["verdict"] == "Unknown" and "spans" in new["reason"]
 

@@ -12,7 +12,7 @@ from trimtab.errors import TrimtabError
 from trimtab.quantity import MIB
 from trimtab.tune.night_child import framed, verdicts_in
 
-MEMORY_BYTES = 384 * MIB  # the chart gives the whole pod 1 GiB, of which the operator needs up to half
+MEMORY_BYTES = 448 * MIB  # the chart gives the whole pod 1 GiB, of which the operator needs up to half
 CPU_S_PER_WORKLOAD, CPU_S_AT_LEAST = 20, 120
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 

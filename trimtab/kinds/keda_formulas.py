@@ -22,12 +22,12 @@ class NotUnderstood(Exception):
     """What a formula says beyond this grammar."""
 
 
-class Condition(NamedTuple):
+class FormulaCondition(NamedTuple):
     true: str
     false: str
 
 
-Part = str | Condition
+Part = str | FormulaCondition
 
 
 def as_promql(formula: str, triggers: Mapping[str, str]) -> str:
@@ -66,25 +66,29 @@ class _Reader:
         found = self.both()
         while self._takes("||", "or"):
             one, other = _condition(found), _condition(self.both())
-            found = Condition(_bounded(f"({one.true} or {other.true})"), _bounded(f"({one.false} and {other.false})"))
+            found = FormulaCondition(
+                _bounded(f"({one.true} or {other.true})"), _bounded(f"({one.false} and {other.false})")
+            )
         return found
 
     def both(self) -> Part:
         found = self.compared()
         while self._takes("&&", "and"):
             one, other = _condition(found), _condition(self.compared())
-            found = Condition(_bounded(f"({one.true} and {other.true})"), _bounded(f"({one.false} or {other.false})"))
+            found = FormulaCondition(
+                _bounded(f"({one.true} and {other.true})"), _bounded(f"({one.false} or {other.false})")
+            )
         return found
 
     def compared(self) -> Part:
         if self._takes("!", "not"):
             negated = _condition(self.compared())
-            return Condition(negated.false, negated.true)
+            return FormulaCondition(negated.false, negated.true)
         left = self.sum()
         if self.words and self.words[0] in _OPPOSITE:
             how, one = self.words.pop(0), _number(left)
             other = _number(self.sum())
-            return Condition(_bounded(f"({one} {how} {other})"), _bounded(f"({one} {_OPPOSITE[how]} {other})"))
+            return FormulaCondition(_bounded(f"({one} {how} {other})"), _bounded(f"({one} {_OPPOSITE[how]} {other})"))
         return left
 
     def sum(self, power: int = 1) -> Part:
@@ -144,13 +148,13 @@ def _extreme(name: str, one: str, other: str) -> str:
 
 
 def _number(part: Part) -> str:
-    if isinstance(part, Condition):
+    if isinstance(part, FormulaCondition):
         raise NotUnderstood("a condition where a number is needed")
     return part
 
 
-def _condition(part: Part) -> Condition:
-    if isinstance(part, Condition):
+def _condition(part: Part) -> FormulaCondition:
+    if isinstance(part, FormulaCondition):
         return part
     raise NotUnderstood("a number where a condition is needed")
 

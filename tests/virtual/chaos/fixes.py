@@ -157,7 +157,7 @@ FIXES = (
     Fix(
         "a window over a restart",
         "a new leader begins without a wish",
-        (Edit("trimtab/core/remember.py", "wanted=first_sight(at, replicas).wanted)", "wanted=())"),),
+        (Edit("trimtab/core/remember.py", "wanted=seed.wanted, planned=seed.planned", "wanted=(), planned=()"),),
         faults=("Killed", "DamagedJournal"),
     ),
     Fix(

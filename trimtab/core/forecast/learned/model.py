@@ -168,29 +168,31 @@ def throughout(
     halves = range(first // BLOCK, int(ends[-1]) // BLOCK + 1)
     # The first minute is over before anybody studies; what is not yet over is never looked at.
     studies = list(studied(past, startup_s, weights, None, halves))
-    samples = seen.logs(demand / carries)[newest_places(times)]
-    hour = sliding_window_view(past.minutes, HOUR)[np.maximum(ends - past.first - HOUR, 0)]
-    base = seen.base_of(samples, seen.noise_of(hour))
+    logs, hours = seen.logs(demand / carries), sliding_window_view(past.minutes, HOUR)
     place = ends // BLOCK - halves.start
-    season = Seasonal(*(np.concatenate([one.season[part] for one in studies]) for part in range(3)))
-    season = Seasonal(*(part[ends - halves.start * BLOCK] for part in season))
-    habit = Habits(*(np.concatenate([one.habits[part] for one in studies])[place] for part in range(2)))
-    found = seen.features(samples, seen.summary_of(hour), base, season, habit, np.full(len(times), startup_s))
-    quantiles = np.empty((2, len(times), len(PROBABILITIES)))
+    seasons = Seasonal(*(np.concatenate([one.season[part] for one in studies]) for part in range(3)))
+    habits = Habits(*(np.concatenate([one.habits[part] for one in studies]) for part in range(2)))
+    quantiles, too_far = np.empty((2, len(times), len(PROBABILITIES))), np.empty(len(times), dtype=bool)
     edges = np.searchsorted(place, np.arange(len(studies) + 1)).tolist()
-    for group in range(0, len(studies), _TOGETHER):
+    for group in range(0, len(studies), _TOGETHER):  # the features of all ticks would fill a night's memory
         some = slice(edges[group], edges[min(group + _TOGETHER, len(studies))])
-        hidden = hidden_of(weights, found[some])
+        samples, hour = logs[newest_places(times, some)], hours[np.maximum(ends[some] - past.first - HOUR, 0)]
+        base = seen.base_of(samples, seen.noise_of(hour))
+        season = Seasonal(*(part[ends[some] - halves.start * BLOCK] for part in seasons))
+        habit = Habits(*(part[place[some]] for part in habits))
+        startups_s = np.full(len(samples), startup_s)
+        hidden = hidden_of(weights, seen.features(samples, seen.summary_of(hour), base, season, habit, startups_s))
+        too_far[some] = _too_far(base.level, habit)
         scores = np.empty((len(hidden), 2 * BINS))
         for number, one in enumerate(studies[group : group + _TOGETHER], start=group):
             rows = slice(edges[number] - some.start, edges[number + 1] - some.start)
             scores[rows] = hidden[rows] @ one.last.astype(np.float64)
         below = powers_of(scores)
         for question in (START, KEEP):
-            quantiles[question, some] = quantiles_of(below[:, question], base.level[some])
+            quantiles[question, some] = quantiles_of(below[:, question], base.level)
     quantiles *= carries
     silent = np.array([one.silence is not None for one in studies])[place]
-    return Throughout(silent | _too_far(base.level, habit), quantiles[START], quantiles[KEEP])
+    return Throughout(silent | too_far, quantiles[START], quantiles[KEEP])
 
 
 def minute_means(ends: Ints, demand: Floats) -> Floats:
