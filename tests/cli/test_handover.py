@@ -11,8 +11,8 @@ from tests.virtual.cluster import Cluster
 from trimtab.cli import handover_steps as steps
 from trimtab.cli.handover import table
 from trimtab.errors import InvalidInput, NotEnoughData, Unavailable
-from trimtab.web.beside import beside
 from trimtab.web.packing import PageTable
+from trimtab.web.shadow_comparison import beside
 from trimtab.web.sources import JournalSource
 from trimtab.wire.kube import Kube
 

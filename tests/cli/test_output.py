@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.cli.options import OUT_FILE
-from trimtab.cli.output import called
+from trimtab.cli.output import program_name
 
 
 def test_a_command_to_try_can_be_typed_where_we_are_on_nobodys_path(
@@ -20,11 +20,11 @@ def test_a_command_to_try_can_be_typed_where_we_are_on_nobodys_path(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(program), "demo"])
     monkeypatch.setenv("PATH", "/nowhere")
-    assert called() == ".venv/bin/trimtab"
+    assert program_name() == ".venv/bin/trimtab"
     monkeypatch.setenv("PATH", str(program.parent))
-    assert called() == "trimtab"
+    assert program_name() == "trimtab"
     monkeypatch.setattr(sys, "argv", ["-c", "demo"])
-    assert called() == "trimtab"
+    assert program_name() == "trimtab"
 
 
 def test_the_folder_of_a_file_to_write_is_made(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from click.testing import CliRunner
 from tests.advisor.workloads import END, target
 from tests.tune.test_one_answer import Workload, night_of, page_of
 from tests.wire.fake import Fake
+from trimtab.advisor.ranking import Prices, rank
 from trimtab.advisor.run import Advised, advise_all
 from trimtab.advisor.workloads import HistoryWindow
-from trimtab.advisor.worth import Prices, rank
 from trimtab.cli import main
 from trimtab.cli.recommend_table import table
 from trimtab.core.advise import WorkloadAdvice

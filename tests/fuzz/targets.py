@@ -43,7 +43,7 @@ from trimtab.policy import Policy
 from trimtab.quantity import format_cpu, format_duration, format_memory, parse_duration, parse_quantity
 from trimtab.wire.access import Access
 from trimtab.wire.decode import decode
-from trimtab.wire.from_kubernetes import fact, overloaded_at, written_sizes
+from trimtab.wire.from_kubernetes import overloaded_at, pod_from_wire, written_sizes
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import HPAS
@@ -162,7 +162,7 @@ def pods(data: bytes) -> None:
     with suppress(msgspec.MsgspecError):  # left out of its list
         pod = decode(_json(bent(examples.pod(), Taken(data))), WirePod)
         (
-            fact(pod),
+            pod_from_wire(pod),
             written_sizes(pod),
             overloaded_at(pod, written_sizes(pod)),
             stuck_resizes([pod]),

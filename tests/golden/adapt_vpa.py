@@ -25,7 +25,7 @@ from trimtab.core.usage.estimate import (
     CPU_GRAIN,
     LOWER,
     UPPER,
-    Bend,
+    ConfidenceMultiplier,
     confidence,
     whole,
     with_confidence,
@@ -191,7 +191,7 @@ def confident(case: Case) -> None:
     span_s = (given["samples"] - 1) * given["spacing_min"] * 60.0
     trust = confidence(0.0, span_s, given["samples"], interval_s)
     assert trust == pytest.approx(wanted["confidence"])
-    bend = Bend(given["multiplier"], given["exponent"])
+    bend = ConfidenceMultiplier(given["multiplier"], given["exponent"])
     milli = with_confidence(whole(given["base_cores"] * CPU_GRAIN), trust, bend)
     assert milli / CPU_GRAIN == pytest.approx(wanted["cpu_cores"])
     assert with_confidence(given["base_bytes"], trust, bend) == pytest.approx(wanted["memory_bytes"])
@@ -200,7 +200,9 @@ def confident(case: Case) -> None:
 def unknown_history(case: Case) -> None:
     given = case["input"]
     trust = confidence(np.nan, np.nan, 0, DAY)
-    found = [with_confidence(3140.0, trust, Bend(given["multiplier"], power)) for power in given["exponents"]]
+    found = [
+        with_confidence(3140.0, trust, ConfidenceMultiplier(given["multiplier"], power)) for power in given["exponents"]
+    ]
     assert found == case["expected"]["resourceAmount"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.live.build import AT, custom, spec, subject
-from trimtab.kinds.schedule import laid_out
+from trimtab.kinds.schedule import expand_schedules
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.conflict import Claims, _axes, vetoes
 from trimtab.policy import Axis, Bounds, Policy, WrittenSchedule
@@ -178,7 +178,7 @@ def test_shadow_and_paused_objects_neither_claim_nor_hold(cluster: WatchedCluste
 def test_a_schedule_is_a_floor_however_far_it_is() -> None:
     """Whose replicas are claimed does not depend on the day."""
     yearly = WrittenSchedule(name="new year", start="0 0 1 1 *", end="0 0 2 1 *", min_replicas=30)
-    far = laid_out(Policy(settle=(), bounds=Bounds(schedules=(yearly,))), 1_790_000_000.0, 1_790_000_000.0)
+    far = expand_schedules(Policy(settle=(), bounds=Bounds(schedules=(yearly,))), 1_790_000_000.0, 1_790_000_000.0)
     assert far.bounds.spans == () and _axes(far, 1_790_000_000.0) == (Axis.REPLICAS,)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from trimtab.core.model import ContainerSize
 from trimtab.live.look.members import Members
 from trimtab.policy import Size
-from trimtab.wire.from_kubernetes import fact, has_sizes, killed_at, overloaded_at, owner_uid
+from trimtab.wire.from_kubernetes import has_sizes, killed_at, overloaded_at, owner_uid, pod_from_wire
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.watch import Store
 
@@ -111,19 +111,19 @@ def test_a_pod_that_changes_its_owner_is_counted_once() -> None:
 
 def test_the_facts_of_a_pod() -> None:
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:30Z"}
-    seen = fact(
+    seen = pod_from_wire(
         pod("a", "x", status={"startTime": T0, "conditions": [ready]}, metadata={"name": "a", "creationTimestamp": T0})
     )
     assert seen.ready is True and seen.ready_since is not None and seen.created_at is not None
     assert seen.ready_since - seen.created_at == 30
     assert seen.requests == Size(cpu_cores=0.25, memory_bytes=64 * 2**20)
-    assert fact(pod("b", "x")).ready is None, "no condition yet is neither ready nor not"
+    assert pod_from_wire(pod("b", "x")).ready is None, "no condition yet is neither ready nor not"
 
 
 def test_requests_count_sidecars_and_name_who_lacks_one() -> None:
     sidecar = {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}
     once = {"name": "init", "resources": {"requests": {"cpu": "9"}}}
-    seen = fact(pod("a", "x", spec={"initContainers": [sidecar, once]}))
+    seen = pod_from_wire(pod("a", "x", spec={"initContainers": [sidecar, once]}))
     assert seen.requests == Size(cpu_cores=0.3, memory_bytes=None)
     assert seen.no_request == "proxy"
 
@@ -152,7 +152,7 @@ def test_a_pod_has_the_size_in_force_where_its_containers_have_it() -> None:
 def test_how_much_cpu_a_pod_may_use_is_known_only_where_every_container_has_a_limit() -> None:
     limited = {"name": "app", "resources": {"requests": {"cpu": "250m"}, "limits": {"cpu": "500m"}}}
     free = {"name": "proxy", "resources": {"requests": {"cpu": "100m"}}}
-    one, two = (fact(pod("a", "rs", spec={"containers": given})) for given in ([limited], [limited, free]))
+    one, two = (pod_from_wire(pod("a", "rs", spec={"containers": given})) for given in ([limited], [limited, free]))
     assert (one.cpu_limit(), one.cpu_limit("app"), one.cpu_limit("proxy")) == (0.5, 0.5, None)
     assert (two.cpu_limit(), two.cpu_limit("app")) == (None, 0.5)
 
@@ -175,7 +175,9 @@ def test_whatever_comes_and_goes_members_are_what_the_stores_say() -> None:
         for workload in ("deploy", "other"):
             theirs = {workload, *(found.metadata.uid for found in sets if owners[found.metadata.uid] == workload)}
             unfinished = [one for one in pods if one.status.phase != "Failed"]
-            expected = {fact(one).name: fact(one) for one in unfinished if owner_uid(one.metadata) in theirs}
+            expected = {
+                pod_from_wire(one).name: pod_from_wire(one) for one in unfinished if owner_uid(one.metadata) in theirs
+            }
             found = members.facts("shop", workload)
             assert {one.name: one for one in found} == expected and len(found) == len(expected)
 

@@ -16,7 +16,7 @@ from trimtab.core.figures import Figures
 from trimtab.core.nights import InForce, LivedDay, NightCase, Promise, TuningEvidence, Verdict, VerdictKind
 from trimtab.core.overload import Yardstick
 from trimtab.core.tuned import settings_of, tuned
-from trimtab.kinds.schedule import laid_out
+from trimtab.kinds.schedule import expand_schedules
 from trimtab.policy import (
     Bounds,
     Bridge,
@@ -124,7 +124,7 @@ def test_schedules_are_replayed_over_all_days() -> None:
     """However late the operator compiled them."""
     office = WrittenSchedule(name="day", start="0 8 * * *", end="0 23 * * *", min_replicas=14)
     written, end = policy(bounds=Bounds(min_replicas=2, max_replicas=30, schedules=(office,))), 7 * 86400.0
-    at_last, at_once = laid_out(written, end, end), laid_out(written, 0.0, end)
+    at_last, at_once = expand_schedules(written, end, end), expand_schedules(written, 0.0, end)
     assert at_last.bounds.spans != at_once.bounds.spans
     assert find(case(at_last)) == find(case(at_once)) != find(case(policy(bounds=Bounds(2, 30))))
 

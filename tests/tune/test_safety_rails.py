@@ -17,8 +17,8 @@ from trimtab.core.requests import USUAL_TARGET
 from trimtab.journal import ObjectName
 from trimtab.live.look.memory import TuningMemory
 from trimtab.live.look.sizes import NO_BRIDGE
-from trimtab.live.tuning.lived import LivedDays
 from trimtab.live.tuning.nightly import NightlyTuning, _Night
+from trimtab.live.tuning.realised_cost import LivedDays
 from trimtab.policy import Metric, MetricKind, TotalAverage, TunedSettings
 from trimtab.series import Frame
 from trimtab.sim.score import Days

@@ -14,11 +14,11 @@ from trimtab.policy import Size
 from trimtab.wire.from_kubernetes import (
     as_written,
     carries,
-    fact,
     factor_on,
     grown,
     has_sizes,
     manager_of,
+    pod_from_wire,
     written_sizes,
 )
 from trimtab.wire.objects import WirePod
@@ -93,8 +93,8 @@ def test_what_is_grown_comes_back_to_the_millicore(request: int, more: int, fact
 
 def test_utilisation_is_counted_against_the_written_request() -> None:
     bridged = pod("trimtab-bridge-1.5", containers=[container(cpu="750m"), container("sidecar", "150m")])
-    assert fact(bridged).requests.cpu_cores == pytest.approx(0.6)
-    assert fact(bridged).containers["app"] == Size(cpu_cores=0.5, memory_bytes=2.0**30)
+    assert pod_from_wire(bridged).requests.cpu_cores == pytest.approx(0.6)
+    assert pod_from_wire(bridged).containers["app"] == Size(cpu_cores=0.5, memory_bytes=2.0**30)
     assert has_sizes(bridged, {"app": ContainerSize(requests=Size(cpu_cores=0.5))})
 
 

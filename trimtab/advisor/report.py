@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from trimtab.advisor.manifests import value_of
+from trimtab.advisor.ranking import Ranked
 from trimtab.advisor.run import Advised, Failed
-from trimtab.advisor.worth import Ranked
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
 from trimtab.policy import Inspection

@@ -13,9 +13,9 @@ from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
 from trimtab.wire.from_kubernetes import (
     FINISHED,
-    fact,
     killed_at,
     owner_uid,
+    pod_from_wire,
     pod_level,
     size_of,
     template_fact,
@@ -113,7 +113,7 @@ def target_of(
         sidecars=tuple(container.name for container in containers if container.init),
         pod_level=pod_level(spec.template.spec),
         template=template_fact(meta.name, spec.template.spec),
-        pods=tuple(fact(pod) for pod in pods),
+        pods=tuple(pod_from_wire(pod) for pod in pods),
         uid=meta.uid,
         labels=meta.labels or {},
         matched=(spec.selector.match_labels or {}) | (meta.labels or {}),

@@ -11,7 +11,7 @@ import click
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE
-from trimtab.cli.output import called, output_option
+from trimtab.cli.output import output_option, program_name
 from trimtab.cli.workers import EngineOptions, answered, engine_options
 from trimtab.errors import InvalidInput
 
@@ -162,7 +162,7 @@ def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capaci
     """Each once, in the order in which it was found."""
     from trimtab.cli.policy_files import standing_still
     from trimtab.tune.demand import idle_note, memory_note
-    from trimtab.tune.odd_past import notes_on
+    from trimtab.tune.demand_anomalies import notes_on
 
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     others = [text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy))]
@@ -202,7 +202,7 @@ def _record(path: Path, policies: list[NamedPolicy], cases: list[Case]) -> None:
         record(journal, name, case.policy, demand.values, case.pods, first_pods=first, start=demand.start)
     journal.prune(demand.start + demand.days * 86400 - 900)
     journal.close()
-    click.echo(f"journal: {path}; try: {called()} dashboard --journal {path}", err=True)
+    click.echo(f"journal: {path}; try: {program_name()} dashboard --journal {path}", err=True)
 
 
 def clear_journal(path: Path) -> None:

@@ -18,7 +18,7 @@ from trimtab.cli.backtest import clear_journal
 from trimtab.cli.backtest_report import COLOURS, section
 from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
-from trimtab.cli.output import called, write_file
+from trimtab.cli.output import program_name, write_file
 from trimtab.cli.workers import on_all_cores
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def command(html: Path, journal: Path, dashboard: bool | None, port: int) -> Non
     write_file(html, page("trimtab demo", ABOUT, sections, _headline(results)))
     write_week(journal, results)
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
-    console.print(f"journal: {journal}; try: {called()} explain demo/search --journal {journal}", soft_wrap=True)
+    console.print(f"journal: {journal}; try: {program_name()} explain demo/search --journal {journal}", soft_wrap=True)
     if sys.stdout.isatty() if dashboard is None else dashboard:
         _watch(results, journal, port)
 

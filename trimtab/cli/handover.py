@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from trimtab.cli.handover_steps import Pair
-    from trimtab.web.beside import BesideEachOther, JudgedSide
+    from trimtab.web.shadow_comparison import BesideEachOther, JudgedSide
     from trimtab.web.sources import PageSource
     from trimtab.wire.kube import Kube
 
@@ -126,8 +126,8 @@ async def _take(kube: Kube, pair: Pair, switch: SwitchOptions) -> str:
 
 def _compare(pair: Pair, source: PageSource, lam: float) -> None:
     from trimtab.cli.screen import screen
-    from trimtab.web.beside import beside
     from trimtab.web.packing import PageTable
+    from trimtab.web.shadow_comparison import beside
     from trimtab.web.sources import base_query
 
     asked = {"kind": "Autoscaler", "namespace": pair.namespace, "name": pair.name}

@@ -16,7 +16,7 @@ import yaml
 from trimtab.errors import InvalidInput
 
 
-def called() -> str:
+def program_name() -> str:
     """What a person types to call us again: after `make demo` we are in .venv, and on nobody's path."""
     program = Path(sys.argv[0])
     elsewhere = program.name == "trimtab" and program.is_file() and shutil.which("trimtab") is None

@@ -136,7 +136,7 @@ def _named_policy(
     from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
     from trimtab.kinds.convert import title
     from trimtab.kinds.foreign import ForeignKind
-    from trimtab.kinds.schedule import laid_out
+    from trimtab.kinds.schedule import expand_schedules
 
     notes: list[str] = []
     if is_custom_hpa(manifest):
@@ -148,7 +148,7 @@ def _named_policy(
         kind, name = checked, title(manifest).partition("/")[2]
         if isinstance(kind, ForeignKind) and kind.served_elsewhere:
             manifest, notes = kind.translation.applicable, _notes(kind)
-    policy, said = _switched_on(kind, laid_out(kind.to_policy(start), start, start + seconds))
+    policy, said = _switched_on(kind, expand_schedules(kind.to_policy(start), start, start + seconds))
     namespace = (manifest.get("metadata") or {}).get("namespace")
     pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
     policy, learned = _at_learned_level(policy, manifest.get("status"), pod)

@@ -26,8 +26,8 @@ from trimtab.promql import parse_matchers
 
 if TYPE_CHECKING:
     from trimtab.advisor.manifests import Manifest, Shape
+    from trimtab.advisor.ranking import Ranked
     from trimtab.advisor.run import Judge
-    from trimtab.advisor.worth import Ranked
     from trimtab.cli.recommend_gather import GatheredAdvice
     from trimtab.history.pod_owners import SeriesMatchers
     from trimtab.policy import Inspection
@@ -227,7 +227,7 @@ def command(
         return
     import asyncio
 
-    from trimtab.advisor.worth import Prices, rank, total_saved_cores
+    from trimtab.advisor.ranking import Prices, rank, total_saved_cores
     from trimtab.cli.recommend_gather import WorkloadQuestion, gather
     from trimtab.cli.screen import screen
 
@@ -254,8 +254,8 @@ def command(
 def show(
     ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
+    from trimtab.advisor.ranking import summary
     from trimtab.advisor.report import plain
-    from trimtab.advisor.worth import summary
     from trimtab.cli.recommend_table import LEGEND, explained, markdown, table
     from trimtab.cli.screen import screen
     from trimtab.policy import Advice

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.advisor.ranking import LEAST_RELIEF, AdviceSeverity, Ranked, relief
 from trimtab.advisor.run import Failed
-from trimtab.advisor.worth import LEAST_RELIEF, AdviceSeverity, Ranked, relief
 from trimtab.cli.output import markdown_table
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice

@@ -54,9 +54,9 @@ def command(
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
     from trimtab.tune.case import Case
+    from trimtab.tune.demand_anomalies import notes_on
     from trimtab.tune.judge import judge_of
     from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings, writable_space
-    from trimtab.tune.odd_past import notes_on
     from trimtab.tune.queues import queue_notes, queue_of, refuse_length
 
     demand = read_load(load, prometheus).last_whole_days()

@@ -77,7 +77,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
 def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
     steps = [_replicas_step(verdict.rule, seen.spec_replicas, verdict.replicas, verdict.until)]
     if verdict.rule in (RuleName.PAUSED, RuleName.PIN):  # nobody looks at metrics: a window passes afterwards
-        wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, verdict.replicas, lowers=False)
+        wishes = stabilise.hold_without_metrics(policy.settle, memory.wanted, seen.at, verdict.replicas, lowers=False)
         memory = replace(memory, wanted=wishes)
     plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes, bridge=memory.bridge), steps)
     return Decision(plan=plan, change=_change(policy, seen, memory, plan), steps=tuple(steps), memory=memory)
@@ -109,7 +109,7 @@ def _without_signal(
         wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
     if wanted != current:
         steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
-    wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, wanted, absence.allow_decrease)
+    wishes = stabilise.hold_without_metrics(policy.settle, memory.wanted, seen.at, wanted, absence.allow_decrease)
     return wanted, wish_of(wanted, current), replace(memory, wanted=wishes)
 
 

@@ -23,7 +23,7 @@ from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
 from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
-from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day, laid_out
+from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day, expand_schedules
 from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, ForecastModel, Mode, Policy
@@ -237,7 +237,7 @@ class Autoscaler(Kind):
     def to_policy(self, at: float) -> Policy:
         """What it means at this time: its schedules are spans around it."""
         policy = replace(self._written(), admit=self.admit(Mode(self.spec.mode)))
-        return laid_out(overridden(policy, self.spec.exact), at, at)
+        return expand_schedules(overridden(policy, self.spec.exact), at, at)
 
     def _written(self) -> Policy:
         policy, spec = self._replicas(), self.spec

@@ -39,7 +39,7 @@ def zone_name(written: str | None) -> str:
     return str(cron.zone_of(written))
 
 
-def laid_out(policy: Policy, begin: float, until: float) -> Policy:
+def expand_schedules(policy: Policy, begin: float, until: float) -> Policy:
     """With the spans of this time; whole hours, so that the many objects that share a schedule share the work."""
     bounds = policy.bounds
     if not bounds.schedules:

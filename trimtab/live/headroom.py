@@ -24,7 +24,7 @@ from trimtab.live.look.sizes import POD_LEVEL, cpu_with, is_ready
 from trimtab.live.look.subject import Subject
 from trimtab.policy import RESOURCES, Apply, Axis, Direction, Size
 from trimtab.quantity import describe_memory, format_cpu, parse_quantity
-from trimtab.wire.from_kubernetes import FINISHED, condition, container_size, fact, size_of
+from trimtab.wire.from_kubernetes import FINISHED, condition, container_size, pod_from_wire, size_of
 from trimtab.wire.http import LONGEST_SENTENCE
 from trimtab.wire.objects import (
     Container,
@@ -348,7 +348,7 @@ def _daemon_shares(pods: Iterable[WirePod]) -> dict[str, list[Share]]:
     for pod in pods:
         owner = pod.metadata.controller
         if owner is not None and owner.kind == "DaemonSet" and pod.status.phase not in FINISHED:
-            sizes = fact(pod).containers.values()
+            sizes = pod_from_wire(pod).containers.values()
             share = sum(size.cpu_cores or 0.0 for size in sizes), sum(size.memory_bytes or 0.0 for size in sizes)
             taken[pod.spec.node_name].append(share)
     return taken

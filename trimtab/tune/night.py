@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from trimtab.core.nights import InForce, LivedDay, NightCase, Promise, TuningEvidence, Verdict, VerdictKind
 from trimtab.core.tuned import check_tunable, settings_of
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
-from trimtab.kinds.schedule import laid_out
+from trimtab.kinds.schedule import expand_schedules
 from trimtab.policy import Policy, TunedSettings, TuningMode
 from trimtab.series import Frame
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
 from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand, demand_of
+from trimtab.tune.demand_anomalies import in_present_unit
 from trimtab.tune.judge import cluster_of, judge_of
-from trimtab.tune.odd_past import in_present_unit
 from trimtab.tune.queues import backlog_of, refuse_length
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.search import BANDS, CEILINGS, Choice, Trial, chosen, space_of
@@ -72,7 +72,7 @@ def _found(night: NightCase) -> Verdict:
 def _scheduled(case: NightCase) -> NightCase:
     """With the schedules of all its days: the operator lays out only those near the moment it compiles."""
     seconds = MINUTE_S * (len(case.demand) // np.dtype(np.float32).itemsize)
-    return replace(case, policy=laid_out(case.policy, case.start, case.start + seconds))
+    return replace(case, policy=expand_schedules(case.policy, case.start, case.start + seconds))
 
 
 def _demand(case: NightCase, pod_capacity: float) -> Demand:

@@ -20,7 +20,7 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
 from trimtab.kinds.objective import bridged
-from trimtab.kinds.schedule import laid_out
+from trimtab.kinds.schedule import expand_schedules
 from trimtab.minutes import MINUTE_S
 from trimtab.policy import (
     Bridge,
@@ -79,7 +79,7 @@ def history_of(known: PageTable) -> History:
     start = float(columns["at"][0])
     frame = Frame((str(name),), start, MINUTE_S, load[None, :])
     startup_s = float(about["startup"][-1][1]) if about["startup"] else USUAL_STARTUP_S
-    policy = laid_out(policy, start, start + MINUTE_S * len(load))
+    policy = expand_schedules(policy, start, start + MINUTE_S * len(load))
     return History(name, policy, demand_of(frame, str(name)), _pod(policy, about, columns), startup_s)
 
 

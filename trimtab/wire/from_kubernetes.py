@@ -152,7 +152,7 @@ def lacking(message: str) -> str:
     return said[:LONGEST_REASON]
 
 
-def fact(pod: WirePod) -> Pod:
+def pod_from_wire(pod: WirePod) -> Pod:
     """What the core knows of one pod."""
     ready = condition(pod.status.conditions, "Ready")
     scheduled = condition(pod.status.conditions, "PodScheduled") or NOT_SCHEDULED

@@ -80,7 +80,7 @@ class BatchAnswers(NamedTuple):
     studies: Sequence[Sequence[Study]] = ()
 
 
-class Made(NamedTuple):
+class CachedForecast(NamedTuple):
     choice: ForecastChoice
     keys: tuple[str, ...]
     forecasts: Answers
@@ -102,7 +102,7 @@ class DemandForecasts:
         self.log = DemandLog()
         self._keys: dict[str, tuple[str, ...]] = {}  # by owner
         self._counts: dict[str, PodCount] = {}  # by owner, in exact mode
-        self._made: dict[str, Made] = {}
+        self._made: dict[str, CachedForecast] = {}
         self._studies: dict[str, tuple[Study, ...]] = {}  # by key: for this half-hour and the next
         self._outdated: set[str] = set()  # keys whose past has changed since they were studied
         self._present: dict[str, ForecastWish] = {}  # wishes for a learned forecast, at the newest tick
@@ -249,7 +249,7 @@ class DemandForecasts:
                     forecasts = _or_dated(wish.at, made.forecasts, forecasts)
                 due = min((_due(wish, forecast) for forecast in forecasts), default=wish.at)
                 self._taken_over.discard(wish.owner)
-                self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
+                self._made[wish.owner] = CachedForecast(wish.choice, wish.keys, forecasts, due)
 
     def make_due(self) -> None:
         """All of it here and now, for who has no other ticks to keep."""

@@ -60,7 +60,7 @@ def remember(wanted: tuple[Event, ...], at: float, wish: int, window_s: float) -
     return (*wanted[:stale], (at, wish), *wanted[stale + 1 :])
 
 
-def blind(
+def hold_without_metrics(
     rules: tuple[Rule, ...], wanted: tuple[Event, ...], at: float, replicas: int, lowers: bool
 ) -> tuple[Event, ...]:
     """Who sees nothing wishes for what there is: a window passes after the next samples, too, before they lower it.

@@ -26,14 +26,14 @@ MOST = 1e14  # where VPA's amounts saturate
 CPU_GRAIN, MEMORY_GRAIN = 1000, 1  # amounts are whole millicores and bytes
 
 
-class Bend(NamedTuple):
+class ConfidenceMultiplier(NamedTuple):
     """A confidence multiplier: amount * (1 + multiplier / confidence) ** exponent."""
 
     multiplier: float
     exponent: float
 
 
-LOWER, UPPER = Bend(0.001, -2.0), Bend(1.0, 1.0)
+LOWER, UPPER = ConfidenceMultiplier(0.001, -2.0), ConfidenceMultiplier(1.0, 1.0)
 
 
 def usages(histograms: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
@@ -92,7 +92,7 @@ def with_margin(base: ArrayLike, fraction: float) -> Floats:
     return np.minimum(amount + whole(amount * fraction), MOST)
 
 
-def with_confidence(base: ArrayLike, trust: ArrayLike, bend: Bend) -> Floats:
+def with_confidence(base: ArrayLike, trust: ArrayLike, bend: ConfidenceMultiplier) -> Floats:
     """No history at all makes an upper bound limitless and a lower bound nothing."""
     amount = np.asarray(base, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):

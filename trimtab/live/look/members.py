@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from trimtab.core.model import Pod
-from trimtab.wire.from_kubernetes import FINISHED, fact, factor_on, owner_uid
+from trimtab.wire.from_kubernetes import FINISHED, factor_on, owner_uid, pod_from_wire
 from trimtab.wire.objects import ObjectMeta, WirePod, WireWorkload
 from trimtab.wire.watch import Key, Store
 
@@ -61,7 +61,7 @@ class Members:
             self._together.pop(owner, None)
             self._raw[owner][key] = new
             if new.status.phase not in FINISHED:
-                self._facts[owner][key] = fact(new)
+                self._facts[owner][key] = pod_from_wire(new)
 
     def _set_changed(self, key: Key, new: WireWorkload | None, old: WireWorkload | None) -> None:
         if old is not None and (owner := _owner(old.metadata)):

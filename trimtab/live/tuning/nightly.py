@@ -36,8 +36,8 @@ from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.status_writer import Happening
-from trimtab.live.tuning.lived import LivedDays
 from trimtab.live.tuning.night_time import night_of
+from trimtab.live.tuning.realised_cost import LivedDays
 from trimtab.live.tuning.rollout import StoredRollout
 from trimtab.policy import Policy, TuningMode
 

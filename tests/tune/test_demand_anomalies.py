@@ -8,7 +8,7 @@ import pytest
 from trimtab.series import Floats
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.tune.demand import Demand
-from trimtab.tune.odd_past import in_present_unit, notes_on
+from trimtab.tune.demand_anomalies import in_present_unit, notes_on
 
 
 def waves(days: int = 6, peak: float = 12.0) -> Floats:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.advisor.workloads import target
+from trimtab.advisor.ranking import AdviceSeverity, Prices, rank, total_saved_cores
 from trimtab.advisor.run import Advised, Failed
-from trimtab.advisor.worth import AdviceSeverity, Prices, rank, total_saved_cores
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.advise.records import Evidence
 from trimtab.core.figures import Figures
