@@ -165,7 +165,9 @@ def test_the_page_of_a_live_operator_says_what_its_journal_says(
         page.goto(f"{address}/#/whatif/{name}")
         page.locator("input[name=target]").wait_for()
         page.goto(f"{address}/#/advice/{name}")
-        page.get_by_text("advice rests on CPU usage").wait_for()
+        refusal = page.get_by_role("alert")
+        refusal.wait_for()  # minutes of history are too few to tune on
+        assert "needs" in refusal.inner_text(), refusal.inner_text()
 
 
 def changes(journal: Path, namespace: str) -> list[str]:
