@@ -36,6 +36,7 @@ class DemoWorkload:
     proposed: Manifest
     load: Floats
     pods: ClusterSpec
+    change: str = ""  # what `proposed` does, where tuning does not say it
 
     @property
     def demand(self) -> Demand:
@@ -104,6 +105,7 @@ def _mailer() -> DemoWorkload:
         proposed,
         generate(shape),
         pods,
+        "scaled by arrivals and waiting items",
     )
 
 
@@ -125,6 +127,7 @@ def _cache() -> DemoWorkload:
         _autoscaler("cache", [_cpu(70)], vertical={**memory_only, "apply": "InPlace"}),
         generate(LoadShape(peak=9.0, valley=0.3, noise=0.05, seed=14)),
         pods,
+        "memory sized by use",
     )
 
 

@@ -80,7 +80,7 @@ def _tuned(workload: DemoWorkload) -> tuple[Policy, str]:
     """The settings that `trimtab tune` finds on the first week, where nightly tuning is asked for."""
     policy = policy_of(workload.proposed)
     if "tuning" not in workload.proposed["spec"]:
-        return policy, ""
+        return policy, workload.change
     demand = workload.demand
     case = Case(demand._replace(values=demand.values[:WEEK]), policy, workload.pods, PRICE)
     choice = search(case, writable_space(workload.proposed["kind"], policy, workload.pods))
@@ -88,7 +88,9 @@ def _tuned(workload: DemoWorkload) -> tuple[Policy, str]:
 
 
 def _memory_gib(workload: DemoWorkload, found: Run) -> float:
-    """Return the mean of a pod: half of what it is billed for is memory, half CPU, which the demo never resizes."""
+    """Return the mean of a pod; where memory is sized, half of what is billed is memory and half the fixed CPU."""
+    if workload.pods.memory_load is None:
+        return workload.pods.pod_memory_bytes / GIB
     share = 2.0 * float(found.billed.sum()) / float(found.replicas.sum()) - 1.0
     return share * workload.pods.pod_memory_bytes / GIB
 
