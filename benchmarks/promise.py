@@ -48,7 +48,7 @@ def policy_of(target: float, **more: object) -> Policy:
 
 
 def played(policy: Policy, load: Floats, seed: int) -> tuple[Floats, MinutePairs]:
-    """Pods billed by minute, and the minutes."""
+    """Return the pods billed in each minute, and the usage per pod and the latency of each minute."""
     pods = ClusterSpec(startup_s=120.0, pod_capacity=SERVED)
     done = run(policy, load, pods, first_pods=int(load[0] / 25.0) + 2, start=START)
     by_minute = lambda values: values[: len(values) // MINUTE * MINUTE].reshape(-1, MINUTE).mean(axis=1)  # noqa: E731

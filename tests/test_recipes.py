@@ -71,7 +71,7 @@ RULE = Recipe(
         Edit(
             "core/settle/stateless.py",
             '''def limit_pods(replicas: float, ratio: float, current: int, up: float, down: float) -> Settled:
-    """Move by at most so many pods."""
+    """Limit how many pods one scaling may add or remove."""
     settled = min(max(replicas, current - down), current + up)
     return (replicas, ratio) if settled == replicas else (settled, ratio_to(settled, current))
 

@@ -429,7 +429,7 @@ PROMISES.extend(
 
 @promise("custom-algorithm-1", "custom-algorithm-2", "custom-factor-1")
 def replicas_are_multiplied_with_sample_over_target() -> None:
-    """The text says "times"; its examples and its program divide."""
+    """The text multiplies; its examples and its program divide, and so do we."""
     for factor in (0.6, 0.85, 1.2, 1.5, 2.0):
         assert scaled(factor) == ceil(factor * 20 - 1e-9)
 

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def figures(results: Sequence[DemoResult], folder: str) -> str:
-    """What the demo comes to, in three rows that need no glossary."""
+    """Return a table of the demo's results: overload, pod hours and memory, before and with trimtab."""
     sides = [[result.today for result in results], [result.ours for result in results]]
     overload = [fmean(outcome.figures.violations for outcome in side) for side in sides]
     hours = [sum(outcome.pod_hours for outcome in side) for side in sides]

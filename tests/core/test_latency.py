@@ -1,4 +1,4 @@
-"""How much one pod serves below a promised latency: services with known curves, and what is no evidence."""
+"""Learning capacity from latency: services with known curves, and histories that prove nothing."""
 
 from __future__ import annotations
 

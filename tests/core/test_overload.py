@@ -1,4 +1,4 @@
-"""Above which load a pod is overloaded: the table of semantics, for every kind of pod and metric."""
+"""The load above which a pod is overloaded, for every QoS class and metric type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under constant load every policy settles within an hour near what the load needs, in exact modes too."""
+"""Every policy, exact modes included, settles within an hour of constant load near the replicas that it needs."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def cpu_request(pod: Pod, container: str = "") -> float | None:
 
 
 def cpu_level(pod: Pod, container: str = "") -> float:
-    """Above which use of cores a pod, or one of its containers, is overloaded."""
+    """Return the CPU usage above which a pod, or one of its containers, is overloaded."""
     request = cpu_request(pod, container) or 0.0
     if container:
         return level_of(request, pod.cpu_limits.get(container))
@@ -185,8 +185,8 @@ def cpu_level(pod: Pod, container: str = "") -> float:
 
 
 def still_matters(died_at: float, scaled_at: float | None, on_a_node: bool, current_size: bool) -> bool:
-    """Whether the death of a pod means that its workload is too small, so that nothing which helps should wait.
+    """Return whether a killed pod shows that its workload is still too small, so that a remedy must not wait.
 
-    Not what the last scaling may have answered already, and not the death of a pod that had another size.
+    Ignores kills before the last scaling, which may have answered them, and kills of pods that had another size.
     """
     return on_a_node and current_size and (scaled_at is None or died_at > scaled_at)

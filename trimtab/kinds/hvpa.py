@@ -170,7 +170,7 @@ def _ways(part: HvpaResource) -> list[object]:
 
 
 class HvpaResource(ManifestPart):
-    """CPU or memory: the target of autoscaling/v2, or v2beta1's two fields."""
+    """A CPU or memory metric, with the target as autoscaling/v2 or v2beta1 writes it."""
 
     name: ResourceName
     """cpu or memory."""

@@ -1,4 +1,4 @@
-"""The demo's fleet played: each workload as its team runs it today, then as its Autoscaler does.
+"""Simulate each workload of the demo twice: with its present autoscaler, and with trimtab.
 
 Settings are tuned on the first week only; both policies are scored on the second.
 """

@@ -174,7 +174,7 @@ def pod_from_wire(pod: WirePod) -> Pod:
 
 
 def template_fact(name: str, spec: PodSpec) -> Pod:
-    """A pod of this template, as the core would know it."""
+    """Return the Pod record of a pod that is created from this template."""
     return with_requests(Pod(name=name), template_requests(spec), pod_level(spec), pod_cpu_limit(spec))
 
 
